@@ -24,9 +24,8 @@ func ContextWithAccount(ctx context.Context, account string) context.Context {
 	return run.ContextWithAccount(ctx, account)
 }
 
-// AccountFromContext returns the account of ContextWithAccount; named is false if there is
-// none. In Config.Authorize, Config.Token and Config.Reconcile it is the operation's, also
-// during Resume. It panics if ctx is nil.
+// AccountFromContext returns the account of ContextWithAccount; named is false if there is none. In Config.Authorize, Config.Token and
+// Config.Reconcile it returns the account of the operation, also during Resume. It panics if ctx is nil.
 func AccountFromContext(ctx context.Context) (account string, named bool) {
 	return run.AccountFromContext(ctx)
 }

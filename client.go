@@ -158,8 +158,14 @@ func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
 // removed; a key at another place of the profile stays, and must be this one. The SDK's
 // credentials stay, for Config.Authorize to replace: see Enqueue.
 //
-// An error of call counts only if there is no operation; then it is in Error.Cause. A panic
-// goes on in the caller. Capture writes nothing, and does not look at the journal. So each of
+// Say which request is the operation, by Config.Operation, the endpoints of a profile or an
+// SDK's key: Writes takes the JSON of a login for an operation. Where nothing but Capture's key
+// makes a request an operation, a profile with endpoints refuses it elsewhere, with ErrConfig,
+// for the SDK and for Capture. With another profile it is kept if call returns nil or
+// ErrCaptured; any other error of call is then one of Capture, with ErrConfig. Else an error of
+// call counts only if there is no operation. It is in Error.Cause.
+//
+// A panic goes on in the caller. Capture writes nothing, and does not look at the journal. So each of
 // its errors matches ErrOutcomeUnknown: an operation may stand under the key. With ErrConfig
 // for no operation, a second one, and a nil call; with ErrKeyInvalid, ErrBodyTooLarge,
 // ErrHeaderTooLarge or ErrConfig for a request that cannot be read as an operation; with

@@ -209,7 +209,7 @@ func errorOf(err error) error {
 // around is an error that wraps one of package run; about is the converted one.
 type around struct{ whole, about error }
 
-// Error is the text of the whole error.
+// Error returns the text of the whole error.
 func (a around) Error() string { return a.whole.Error() }
 
 // Unwrap returns the converted error, and the whole one with all else that it wraps.

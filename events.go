@@ -204,19 +204,19 @@ func instrumentOf(i Instrument) run.Instrument {
 // instrumentInside is an Instrument for package run.
 type instrumentInside struct{ of Instrument }
 
-// Operation implements run.Instrument.
+// Operation implements run.Instrument. It calls Operation of the user's Instrument.
 func (i instrumentInside) Operation(ctx context.Context, begins *run.Event) (context.Context, func(*run.Event)) {
 	within, end := i.of.Operation(ctx, eventOf(begins))
 	return within, endInside(end)
 }
 
-// Attempt implements run.Instrument.
+// Attempt implements run.Instrument. It calls Attempt of the user's Instrument.
 func (i instrumentInside) Attempt(ctx context.Context, begins *run.Event) (context.Context, func(*run.Event)) {
 	within, end := i.of.Attempt(ctx, eventOf(begins))
 	return within, endInside(end)
 }
 
-// Of implements run.Instrument.
+// Of implements run.Instrument. It returns the user's Instrument.
 func (i instrumentInside) Of() any { return i.of }
 
 // endInside converts the function of an end for package run; nil stays nil.

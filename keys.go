@@ -20,8 +20,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/run"
 )
@@ -57,6 +57,7 @@ func (s Scope) Prefix(p string) Scope {
 	return Scope{text: escapePart(p) + ":" + parts, broken: s.broken || s.text == "" || p == ""}
 }
 
+// with returns the scope with more parts. An empty part breaks it: its keys are then "".
 func (s Scope) with(parts []string) Scope {
 	for _, p := range parts {
 		s.broken = s.broken || p == ""
@@ -98,6 +99,7 @@ func escapePart(s string) string {
 	return b.String()
 }
 
+// reserved reports whether a character in a part must be encoded.
 func reserved(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9',
@@ -128,13 +130,13 @@ func TimeBucket(t time.Time, d time.Duration) string {
 // first. A key made of a generation, such as k.Generation(2).UUID(), is no generation to the
 // journal: it refuses none of these, and Redrive does not make them. The first try is
 // generation 1: below 2 the key is k. No Scope makes such a key by itself ('=' is encoded).
-func (k Key) Generation(n int) Key { return Key(operation.Generation(string(k), n)) }
+func (k Key) Generation(n int) Key { return Key(intent.Generation(string(k), n)) }
 
 // FirstGeneration returns the key of the first try, and the number of this one: k and 1 for a key
 // that Generation or [Client.Redrive] has not made. A row that follows the results of an intent is
 // found by the key of the first try, see [Config.OnResult].
 func (k Key) FirstGeneration() (first Key, n int) {
-	text, n := operation.Generations(string(k))
+	text, n := intent.Generations(string(k))
 	return Key(text), n
 }
 

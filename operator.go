@@ -110,7 +110,7 @@ func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (
 //
 // Settle refuses an absence until persist.Record.SendUntil while a process without its
 // lease may still have a send on its way. An operation sealed with a missing key can be
-// settled and abandoned too, but without note and answer, which need the key.
+// abandoned without a note (Abandon), and not settled.
 //
 // Errors: those of Lookup; ErrStale, as in AsSeen, and for an absence against an event of
 // the API (persist.Record.Evidence); ErrInFlight while another call of any

@@ -75,7 +75,7 @@ type Result struct {
 	// Source is the origin of the answer. Zero: there is no answer.
 	Source Source
 	// Attempts and Sends count over the whole life of the operation, without the unrecorded
-	// attempts of processes that died. A send is one hand-over of the request to the network. A
+	// attempts of processes that died; where one may have sent, Sends has at least that one. A send is one hand-over of the request to the network. A
 	// redirect hop is a send; a lookup is none.
 	Attempts, Sends int
 	// Joined: another caller began the call, and has the same answer.

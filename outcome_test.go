@@ -114,3 +114,18 @@ func TestOutcomes(t *testing.T) {
 		})
 	}
 }
+
+// TestOutcomeOfContradicted: a refusal or an absence that an event of the API contradicts is an unknown outcome, as in the error of a call. (Invariant 56.)
+func TestOutcomeOfContradicted(t *testing.T) {
+	t.Parallel()
+	refused := persist.Record{State: persist.StateConfirmed, Effect: persist.EffectRefused, Answer: &persist.Answer{Status: 402}}
+	absent := persist.Record{State: persist.StateSettled, Effect: persist.EffectAbsent}
+	for want, rec := range map[oncehttp.Outcome]persist.Record{oncehttp.OutcomeRefused: refused, oncehttp.OutcomeNotSent: absent} {
+		if got := oncehttp.OutcomeOf(&rec); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if rec.Evidence = (&persist.Evidence{}); oncehttp.OutcomeOf(&rec) != oncehttp.OutcomeUnknown {
+			t.Errorf("%v with evidence", oncehttp.OutcomeOf(&rec))
+		}
+	}
+}

@@ -150,6 +150,7 @@ func sendBody(do func(*http.Request) (*http.Response, error), url, way string, s
 // source is a body of left more bytes, which are hard to compress; read counts the bytes read so far.
 type source struct{ left, read int64 }
 
+// Read fills p with the next bytes, which look random and are the same in each run. After the last one it returns io.EOF.
 func (s *source) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF

@@ -206,6 +206,7 @@ type size struct {
 	bytes, wal, rows, dead int64
 }
 
+// size returns the bytes of the table and of the write-ahead log, and the numbers of live and dead rows.
 func (c *capacity) size() (s size, err error) {
 	err = c.db.QueryRow(c, "SELECT pg_total_relation_size($1::regclass), pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint, n_live_tup, n_dead_tup FROM pg_stat_user_tables WHERE relid = $1::regclass",
 		fleetSchema+".record").Scan(&s.bytes, &s.wal, &s.rows, &s.dead)
@@ -271,7 +272,7 @@ func (c *capacity) measure(url string, length time.Duration, ended int64) error 
 	return nil
 }
 
-// sweep sweeps at this interval until ctx ends, and returns the number of changed records.
+// sweep sweeps the journal once in every, until ctx ends. It returns the number of changed records. Failures go to c.failed.
 func (c *capacity) sweep(ctx context.Context, every time.Duration) (all int64) {
 	for {
 		select {

@@ -164,7 +164,7 @@ func scatter(n int64) uint64 {
 	return (x ^ x>>32) >> 1
 }
 
-// naiveContender is the usual code of applications: go-retryablehttp between two bbolt updates.
+// naiveContender returns the usual code of applications: go-retryablehttp between two bbolt updates.
 func naiveContender(dir string) (*contender, error) {
 	db, err := bbolt.Open(filepath.Join(dir, "naive.db"), 0o600, nil)
 	if err != nil {
@@ -208,7 +208,7 @@ func naiveContender(dir string) (*contender, error) {
 	}, nil
 }
 
-// rawContender is the limit: the same promise, kept by a log without an index. It waits until the first entry of an
+// rawContender returns the limit: the same promise, kept by a log without an index. It waits until the first entry of an
 // operation is durable, and not for the second.
 func rawContender(dir string) (*contender, error) {
 	log, err := openRawLog(filepath.Join(dir, "raw.log"), fdatasync)

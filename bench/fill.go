@@ -84,6 +84,7 @@ func (b *book) sync(f *os.File) error {
 	return syncMode(b.mode.Load()).sync(f)
 }
 
+// sync makes f durable, by the mode: not at all, or by fdatasync, in syncSlow after a pause.
 func (m syncMode) sync(f *os.File) error {
 	switch m {
 	case syncNone:

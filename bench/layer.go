@@ -27,7 +27,7 @@ import (
 // stubTransport answers 201 in memory, so that only the layers above it are measured. It closes the body, as a RoundTripper must.
 type stubTransport struct{}
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. It reads the body, sends nothing, and answers 201.
 func (stubTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		_, _ = io.Copy(io.Discard, req.Body)

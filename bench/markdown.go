@@ -76,7 +76,7 @@ type table struct {
 	cells         map[[2]string]string // by row and column; a missing one is empty
 }
 
-// tables returns the figures by groups. Groups, rows and columns are in order of appearance.
+// tables returns the figures as tables, one for each group. Groups, rows and columns are in the order of their first figures.
 func tables(all []figure) []*table {
 	var list []*table
 	for _, f := range all {

@@ -35,7 +35,7 @@ type payWorker struct {
 	waiting sync.Map // of N to chan error
 }
 
-// Work implements river.Worker.
+// Work implements river.Worker. It sends the payment of the job, and gives the result to the goroutine that waits for it, if there is one.
 func (w *payWorker) Work(ctx context.Context, job *river.Job[payArgs]) error {
 	req, err := newPayment(job.Args.URL, job.Args.N)
 	if err == nil {

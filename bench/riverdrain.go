@@ -32,7 +32,7 @@ type callWorker struct {
 	client *http.Client
 }
 
-// Work implements river.Worker.
+// Work implements river.Worker. It sends the request of the job, under the job's key.
 func (w *callWorker) Work(ctx context.Context, job *river.Job[callArgs]) error {
 	req, err := http.NewRequestWithContext(ctx, job.Args.Method, job.Args.URL, strings.NewReader(job.Args.Body))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 const mebi = 1 << 20
 
-// runScale measures one journal through its life: filled with a million finished and a million pending records, opened, listed,
-// swept, drained, and filled again. Each step needs the state that the one before has left.
+// runScale measures one journal through its life: filled with a million finished and a million pending records, opened, listed, swept, drained, and
+// filled again. Each step starts with the journal as the step before has left it.
 func runScale(b *bench) error {
 	dir := filepath.Join(b.dir, "scale")
 	if err := os.Mkdir(dir, 0o700); err != nil {

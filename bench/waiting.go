@@ -27,7 +27,7 @@ func runWaiting(b *bench) error {
 	return nil
 }
 
-// waitBeside measures with so many waiting operations.
+// waitBeside measures with waiting operations that wait in the journal.
 func waitBeside(b *bench, waiting int64) error {
 	dir := filepath.Join(b.dir, "waiting")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -141,7 +141,7 @@ func (w *dueWire) prepare(ctx context.Context, client *oncehttp.Client, book *bo
 	return nil
 }
 
-// run lets Run send n due operations, and returns the processor time and the number of its passes.
+// run makes a client send n due operations by Run. It returns the processor time, and the number of passes.
 func (w *dueWire) run(ctx context.Context, book *book, n int) (busy time.Duration, passes int64, err error) {
 	counter := &passCounter{book: book}
 	client, err := oncehttp.New(oncehttp.Config{Journal: counter, Transport: w})

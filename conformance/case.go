@@ -127,7 +127,7 @@ func (c *Case) Refs() string {
 	return strings.Join(names, ", ")
 }
 
-// Group is the part of the id before the slash.
+// Group returns the part of the id before the slash.
 func (c *Case) Group() string {
 	group, _, _ := strings.Cut(c.ID, "/")
 	return group

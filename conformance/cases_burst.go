@@ -30,6 +30,7 @@ type round struct {
 	answers  []*answer // parallel to links
 }
 
+// wide reports whether the round has the full number of requests at once.
 func (b *round) wide() bool { return b.width == burstWidth }
 
 // keptOut reports whether the round shows nothing: no duplicate had an outcome, and a rate

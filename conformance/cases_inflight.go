@@ -188,7 +188,7 @@ func hint(p *profile.Profile, a *answer) (time.Duration, bool) {
 	return 0, false
 }
 
-// retryAfterSane checks that the wait which a duplicate is told fits the work: it is ten times its duration at most, or five seconds.
+// retryAfterSane checks that the server tells a duplicate a sensible time to wait: at most ten times the duration of the work, or five seconds.
 func retryAfterSane(x *trial, v *overlap) {
 	told := v.rejected()
 	if told == nil {

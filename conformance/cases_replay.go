@@ -208,6 +208,7 @@ func markers(x *trial, first, again *answer) string {
 	return strings.Join(names, ", ") + ", " + declared
 }
 
+// extent returns the length of a body in words.
 func extent(body []byte) string { return plural(len(body), "byte") }
 
 // yesNo returns yes if b is true, else no.

@@ -99,8 +99,8 @@ func (x *trial) refusedOnly(op *operation, a *answer) {
 	}
 }
 
-// ownAnswer checks that a success under a key used elsewhere is not the outcome of the first request. It counts effects if it can: two effects show
-// two executions. Without a count it compares what the answers name.
+// ownAnswer checks that the success a, under a key used elsewhere, is not the outcome of the first request. Two effects prove two executions. Without
+// a count of effects it compares the names in the two answers.
 func (x *trial) ownAnswer(op *operation, first, a *answer) {
 	const expected = "an answer of its own, or a refusal"
 	same, known := sameOutcome(first, a)

@@ -145,8 +145,8 @@ func oasisCases() []Case {
 	}}
 }
 
-// repeatable checks the result header for an accepted and a refused request, and 412 for a
-// request that was first sent a year ago.
+// repeatable checks an API with Repeatability headers: Repeatability-Result must be "accepted" for a request, and "rejected" for another one under
+// its key; a request first sent a year ago must get 412.
 func repeatable(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)

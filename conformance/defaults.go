@@ -1,5 +1,5 @@
 package conformance
 
-// Defaults are the options that stand in for zero values. The zero values of the
+// Defaults returns the options that stand in for zero values. The zero values of the
 // other fields are their own defaults.
 func Defaults() Options { return Options{}.withDefaults() }

@@ -132,8 +132,8 @@ func (x *trial) atMost(op *operation, most, n int, what string) bool {
 	return n <= most || x.spared(tooMany(most), false, plural(most, "effect")+" of "+what, "%s of %s", x.counted(n), what)
 }
 
-// wantEffectOfSuccess checks that op has an effect if a is a success. It returns true without
-// a look if a is none, or if effects cannot be counted.
+// wantEffectOfSuccess checks that op has an effect if the answer a is a success. If a is no success, or effects cannot be counted, it returns true
+// without a check.
 func (x *trial) wantEffectOfSuccess(op *operation, a *answer) bool {
 	if !a.outcome() || !x.counts() {
 		return true
@@ -142,7 +142,7 @@ func (x *trial) wantEffectOfSuccess(op *operation, a *answer) bool {
 	return ok && x.spared(lost, n > 0, "a success that has an effect", "%s, and no effect", a)
 }
 
-// tooMany returns the harm of an effect beyond most: unasked if most is 0, else twice.
+// tooMany returns the harm of more effects than most, the allowed number: unasked if none was allowed, else twice.
 func tooMany(most int) harm {
 	if most == 0 {
 		return unasked

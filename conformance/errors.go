@@ -26,7 +26,7 @@ type UsageError struct {
 	Detail string
 }
 
-// Error is one line.
+// Error returns one line.
 func (e *UsageError) Error() string { return "conformance: " + e.Option + ": " + e.Detail }
 
 // Unwrap makes the error match ErrUsage.

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -106,7 +107,11 @@ func (x *trial) record(l *link, a *answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.latest = a.ended
-	if x.broke == nil && l.err != nil && (errors.Is(l.err, errBudget) || errors.Is(l.err, errEffects) || l.conn == nil && !x.calm) {
+	switch {
+	case l.err == nil:
+	case errors.Is(l.err, errBudget), errors.Is(l.err, errEffects):
+		x.spent = cmp.Or(x.spent, l.err)
+	case x.broke == nil && l.conn == nil && !x.calm:
 		x.broke = l.err
 	}
 	if a.kind == done {

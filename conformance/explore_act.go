@@ -106,8 +106,8 @@ func (s *sequence) changes() []string {
 	return ids
 }
 
-// prepare makes the first request of the sequence, with the key and the members of its body that later requests change. It returns false if nothing
-// more can be sent.
+// prepare sets p.op, the first request of the sequence: a new operation with its key, its padding, and each body member changed by later requests. It
+// returns false if the trial can send nothing more.
 func (p *played) prepare(x *trial) bool {
 	p.op = x.newOperation()
 	p.op.key = p.keyFrom(x.r, p.op.key)

@@ -249,7 +249,8 @@ func (j judgement) judgeOthers() {
 	}
 }
 
-// isOwn reports whether an outcome has no name that the run saw for another operation before.
+// isOwn reports whether the names in an answer (its id and Location) are new in this run, or known as those of its own operation. New names belong to
+// this operation from now on.
 func (x *trial) isOwn(s *sent) bool {
 	owner := func(name string) bool { return x.r.owners.claim(name, s.op.ref) == s.op.ref }
 	return (s.id == "" || owner("id "+s.id)) && (s.place == "" || owner("place "+s.place))

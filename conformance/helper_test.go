@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"io"
 	"log"
 	"net/http"
@@ -84,11 +85,17 @@ func beside[T any](all []T, do func(i int, one T)) {
 	wait.Wait()
 }
 
-// some is every fifth of them under the race detector, which makes each cost
-// several times the work, and every tenth where not all is tested.
+// everything lets tests take all that some draws from.
+var everything = flag.Bool("all", false, "take all broken servers, variants and mutants: without it every second in the gate, every tenth elsewhere")
+
+// some is every second of them, every fifth under the race detector, which makes each cost
+// several times the work, and every tenth where not all is tested. All of them: -args -all.
 func some[T any](all []T) []T {
-	nth := thinning
-	if !testrun.Whole() {
+	nth := max(thinning, 2)
+	switch {
+	case *everything:
+		nth = 1
+	case !testrun.Whole():
 		nth = 10
 	}
 	var few []T

@@ -270,8 +270,8 @@ func keyModel() porcupine.Model {
 	return model.ToModel()
 }
 
-// nextStates returns the states in which a key may be after a step (a request arrives, an answer is given, effects were counted) from state s. There
-// are none if a correct server cannot make the step.
+// nextStates returns the possible states of a key after a step from state s. A step is the arrival of a request, its end, or a count of effects.
+// There are no states if a correct server cannot make the step from s.
 func nextStates(s keyState, in step) []keyState {
 	idle := s.running < 0 && !s.done
 	switch {
@@ -285,8 +285,8 @@ func nextStates(s keyState, in step) []keyState {
 	return endings(s, in)
 }
 
-// arrivals returns the states after a request has come to an idle key: it runs. A request of
-// fate maybe may also never have arrived.
+// arrivals returns the possible states after a request has come to an idle key. The request runs. If its answer does not tell the outcome (fate
+// maybe), the request may also never have arrived.
 func arrivals(s keyState, in step) []keyState {
 	runs := s
 	runs.running = in.who
@@ -296,8 +296,7 @@ func arrivals(s keyState, in step) []keyState {
 	return []keyState{runs}
 }
 
-// endings returns the states after the end of a request; none if a correct server cannot have
-// answered so in state s.
+// endings returns the possible states after the end of a request. There are none if a correct server cannot give this answer in state s.
 func endings(s keyState, in step) []keyState {
 	ends := keyState{running: -1, done: true, name: in.name}
 	switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// keyed reports whether the profile says that keys count on a method at the target's path.
+// keyed reports whether the API honours keys on a method at the target's path, by the profile.
 func (o *Options) keyed(method string) bool {
 	if len(o.Profile.Endpoints) == 0 {
 		return slices.Contains(o.Profile.Methods, method)

@@ -75,7 +75,7 @@ func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap
 	return found, found != nil && x.setup(found.leader)
 }
 
-// overtaken reports whether the leader came second, and was answered as duplicates are.
+// overtaken reports whether the request meant as the first came second: it was answered, and without the outcome, as duplicates are.
 func overtaken(leader *answer) bool { return leader.kind != noAnswer && !leader.outcome() }
 
 // holding calls try with Options.Hold, and with threefold holds, until it returns true: the

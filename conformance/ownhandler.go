@@ -52,6 +52,7 @@ func newOwnHandler() *ownHandler {
 	}
 }
 
+// ownsHandler is true: the suite runs the handler itself.
 func (s *ownHandler) ownsHandler() bool { return true }
 
 // script returns the orders for a reference, new ones if there are none. The caller holds

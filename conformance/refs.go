@@ -22,7 +22,7 @@ func rfc(number, section, quote string) Ref {
 // practice returns a habit of real APIs as a source, for points without a specification.
 func practice(quote string) Ref { return Ref{Name: "field practice", Quote: quote} }
 
-// invariant returns one of the suite's own rules, S1 to S5 or L1, as the source of a case. Money is lost where one of them is broken.
+// invariant returns one of the suite's own rules as the source of a case. name is S1 to S5 or L1. A server that breaks one of them can lose money.
 func invariant(name string) Ref {
 	sentences := map[string]string{
 		"S1": "At most one execution per scope, key and payload.",
@@ -89,6 +89,7 @@ func drafted26Conflict() Ref {
 	return draft07("2.6", "A repeat while the original is still being processed should be answered with a conflict error.")
 }
 
+// drafted27 returns section 2.7 of the draft as a source, with a quotation.
 func drafted27(quote string) Ref { return draft07("2.7", quote) }
 
 // draftedSecurity returns section 5 of the draft as the source of a case: its security considerations.

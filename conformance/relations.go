@@ -160,8 +160,8 @@ func bodyRelations() []relation {
 	return all
 }
 
-// differs returns the relation of a JSON member with another value; one and two are JSON text,
-// "" means without the member.
+// differs returns a relation: a JSON member has another value than in the first request. one and two are the two values as JSON; "" means that the
+// member is missing.
 func differs(id, words, member, one, two string, covers ...string) relation {
 	return relation{
 		id: id, words: "with " + words, rule: "A request with " + words + " is another one: it is refused under the key, and has no effect.",
@@ -223,14 +223,14 @@ func detailRelations() []relation {
 	return all
 }
 
-// reorderMembers puts the last member of the body first.
+// reorderMembers puts the last member of the body first. It returns false if the body has no two members.
 func reorderMembers(_ *runner, op *operation) bool {
 	swapped, ok := lastMemberFirst(op.body)
 	op.body = swapped
 	return ok
 }
 
-// spaced puts a blank behind the first brace of the body.
+// spaced puts a blank behind the first brace of the body. It always returns true: each body can be changed so.
 func spaced(_ *runner, op *operation) bool {
 	op.body = []byte(strings.Replace(string(op.body), "{", "{ ", 1))
 	return true

@@ -50,23 +50,24 @@ func runOver(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 // learnt, wayIn and tries before the first case. Afterwards only the counters and the fields
 // under mu change.
 type runner struct {
-	o         Options             // with defaults
-	target    *url.URL            // its path is never empty
-	steering  steering            // set by the caller of newRunner
-	book      map[string]Case     // all cases by id; building it is slow, so it is kept
-	id        string              // random, a part of every key: two runs never share a key
-	seed      uint64              // never 0
-	spent     atomic.Int64        // requests so far
-	throttled atomic.Int64        // answers from a limit on the rate of requests
-	dial      dialFunc            // opens connections to the target
-	learnt    learnt              // set by probe
-	wayIn     string              // flags found by findWayIn; "": the options work as given
-	tries     int                 // operations that findWayIn needed for it
-	made      time.Time           // start of the run, in keys of UUID version 7
-	owners    owners              // of ids and Locations in answers; it has its own lock
-	related   map[string]relation // all relations by id; empty without Options.Explore
-	order     []string            // ids of related, in the order of a report
-	extra     []Result            // results of a search, for findings of several relations
+	o             Options             // with defaults
+	target        *url.URL            // its path is never empty
+	steering      steering            // set by the caller of newRunner
+	book          map[string]Case     // all cases by id; building it is slow, so it is kept
+	id            string              // random, a part of every key: two runs never share a key
+	seed          uint64              // never 0
+	spent         atomic.Int64        // requests so far
+	outOfRequests atomic.Bool         // Options.MaxRequests has stopped one
+	throttled     atomic.Int64        // answers from a limit on the rate of requests
+	dial          dialFunc            // opens connections to the target
+	learnt        learnt              // set by probe
+	wayIn         string              // flags found by findWayIn; "": the options work as given
+	tries         int                 // operations that findWayIn needed for it
+	made          time.Time           // start of the run, in keys of UUID version 7
+	owners        owners              // of ids and Locations in answers; it has its own lock
+	related       map[string]relation // all relations by id; empty without Options.Explore
+	order         []string            // ids of related, in the order of a report
+	extra         []Result            // results of a search, for findings of several relations
 
 	progress *progress      // of the chosen cases; never nil
 	trials   sync.WaitGroup // cases at work, or waiting for late effects
@@ -119,6 +120,8 @@ func (r *runner) origin() string { return r.target.Scheme + "://" + r.target.Hos
 // may call it.
 func (r *runner) spend(op *operation) error {
 	if r.spent.Add(1) > int64(r.o.MaxRequests) {
+		r.spent.Add(-1)
+		r.outOfRequests.Store(true)
 		return errBudget
 	}
 	if r.o.MaxEffects <= 0 || len(op.body) == 0 && (op.method == http.MethodGet || op.method == http.MethodHead || op.method == http.MethodOptions) {
@@ -130,6 +133,7 @@ func (r *runner) spend(op *operation) error {
 	if len(r.operations) > r.o.MaxEffects {
 		delete(r.operations, op.ref+"\x00"+op.key)
 		r.outOfEffects = true
+		r.spent.Add(-1)
 		return errEffects
 	}
 	return nil
@@ -159,7 +163,7 @@ func (r *runner) run(ctx context.Context) (*Report, error) {
 		r.schedule(inner, chosen)
 	}
 	rep := r.report(chosen, began)
-	rep.Cut = inner.Err() != nil || r.spent.Load() > int64(r.o.MaxRequests) || r.outOfEffects
+	rep.Cut = inner.Err() != nil || r.outOfRequests.Load() || r.outOfEffects
 	rep.Headline = r.headline(rep)
 	if err := ctx.Err(); err != nil {
 		return rep, fmt.Errorf("conformance: the run was ended: %w", err)

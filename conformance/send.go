@@ -210,7 +210,7 @@ func (a *answer) closed() bool {
 func (x *trial) over() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.broke != nil
+	return x.broke != nil || x.spent != nil
 }
 
 // pause waits for d; zero or less is no wait. It returns false, at once, when the case has

@@ -66,6 +66,7 @@ func newRemote(o *Options, host string, dial dialFunc) *remote {
 	}}
 }
 
+// ownsHandler is false: the server runs elsewhere.
 func (s *remote) ownsHandler() bool { return false }
 
 // hold makes an operation slow by a parameter in its query, if the target has one for this. The gate does not tell when the operation is at work.
@@ -82,6 +83,7 @@ func (s *remote) fail(op *operation, status, _ int) {
 	op.addQuery(strings.ReplaceAll(s.o.FailQuery, "{status}", strconv.Itoa(status)))
 }
 
+// crash adds the query that makes the server crash in this request.
 func (s *remote) crash(op *operation, _ bool) { op.addQuery(s.o.CrashQuery) }
 
 // effects asks the witness for the count of a reference. Options.Header goes along only if the

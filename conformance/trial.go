@@ -31,7 +31,8 @@ type trial struct {
 	sent    evidence      // the exchanges kept for the report
 	names   names         // ids and Locations in answers
 	latest  time.Time     // end of the last exchange; zero: none has ended
-	broke   error         // the first failure of the transport or the budget; nothing is sent after it
+	broke   error         // the first failure of the transport; nothing is sent after it
+	spent   error         // the budget of requests or effects is used up, and this part of the case was not sent; nil: it is not
 	parked  []*link       // answered connections, still open; end closes them
 	limited time.Duration // the longest wait that a rate limit asked for since takeLimit
 
@@ -46,7 +47,7 @@ type trial struct {
 	waited           bool    // the case waited longer than patience for a key to resolve
 }
 
-// start gives the trial its context and its start time. Each start needs one end.
+// start sets the trial's context and its start time. Each start needs one call of end.
 func (x *trial) start(ctx context.Context) { x.ctx, x.begun = ctx, time.Now() }
 
 // end ends the trial, one run of one case: it closes the connections that were kept open, and notes the duration and whether the time ran out. The
@@ -129,6 +130,10 @@ func (x *trial) judge(h harm, ok bool, verdict Verdict, expected, format string,
 		x.find(VerdictPass, actual)
 		return true
 	}
+	if x.isSpent() { // what was not sent shows nothing
+		x.inconclusive("the budget was used up: expected %s, saw %s", expected, actual)
+		return false
+	}
 	c := x.c.consequenceOf(h, verdict)
 	if x.worstMiss.verdict == "" || heavier(verdict, c.level, x.worstMiss.verdict, x.worstMiss.level) {
 		x.expected, x.actual, x.worstMiss = expected, actual, miss{verdict, c}
@@ -140,7 +145,14 @@ func (x *trial) judge(h harm, ok bool, verdict Verdict, expected, format string,
 	return false
 }
 
-// find adds a finding without a check. Exchanges from now on belong to the next finding.
+// isSpent reports whether the budget of requests or effects has stopped a request of the trial.
+func (x *trial) isSpent() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.spent != nil
+}
+
+// find adds a finding that no check has made. Later exchanges belong to the next finding.
 func (x *trial) find(v Verdict, text string) {
 	x.findings = append(x.findings, Finding{Verdict: v, Text: text})
 	x.mu.Lock()
@@ -187,11 +199,12 @@ func (x *trial) worst() Verdict {
 	return worstOf(verdicts...)
 }
 
+// failed reports whether a finding of the trial is a failure.
 func (x *trial) failed() bool { return x.worst() == VerdictFail }
 
 // result builds the case's result. Call it after end. A failure stays a failure even if the
-// case was cut short afterwards; any other verdict of a run that was cut short is
-// inconclusive. A broken transport, or a case without a finding, is VerdictError.
+// case was cut short afterwards; any other verdict of a run that was cut short, by its time or
+// its budget, is inconclusive. A broken transport, or a case without a finding, is VerdictError.
 func (x *trial) result() Result {
 	c := Result{
 		ID: x.c.ID, Level: x.c.Level, Rule: x.c.Rule, Impact: x.c.Impact, Fix: x.c.Fix, Spec: x.c.Spec,
@@ -202,7 +215,10 @@ func (x *trial) result() Result {
 	x.weigh(&c)
 	switch {
 	case c.Verdict == VerdictFail:
-	case x.cut != "":
+	case x.cut != "", x.spent != nil:
+		if x.cut == "" {
+			x.cut = errorText(x.spent)
+		}
 		c.Verdict, c.Reason = VerdictInconclusive, "it was cut short: "+x.cut
 		c.Findings = append(c.Findings, Finding{Verdict: c.Verdict, Text: c.Reason})
 	case x.broke != nil:

@@ -42,8 +42,8 @@ func volumeAges(v volumeRun) {
 	}
 }
 
-// volumeBodies sends many other bodies under a few keys. Every second one has the same
-// characters in another order, so that simple sums do not tell them apart.
+// volumeBodies sends many different bodies under a few used keys: all must be refused. Each second body has the same characters in another order, so
+// that a simple checksum does not tell it apart.
 func volumeBodies(v volumeRun) {
 	p := v.plan
 	digits := "1234567890"

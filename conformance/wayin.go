@@ -258,7 +258,7 @@ func (o Options) by(w *way) (Options, bool) {
 	return o.withDefaults(), o.Validate() == nil
 }
 
-// tokenNames are the members under which servers hand out keys.
+// tokenNames returns the members under which servers hand out keys.
 func tokenNames() []string {
 	return []string{"token", "key", "idempotency_key", "idempotencyKey", "id", "value"}
 }

@@ -52,7 +52,7 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// finish ends the referee's run and returns its verdict for encoding/json; without a referee, a note in its place.
+// finish ends the referee's run and returns its verdict, to be written as JSON. Without a referee it returns a note.
 func (s *Server) finish() any {
 	if s.cfg.Referee == nil {
 		return map[string]any{"finished": false, "detail": "no referee is at work"}

@@ -27,7 +27,7 @@ type Violation struct {
 	Detail string `json:"detail"`
 }
 
-// Error is the violation in one line.
+// Error returns the violation in one line.
 func (v Violation) Error() string {
 	return fmt.Sprintf("mockserver: client broke %s with key %q: %s", v.Rule, v.Key, v.Detail)
 }

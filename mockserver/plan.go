@@ -19,6 +19,7 @@ type plan struct {
 	byOp       map[string]int // sends so far, per operation; with Scenarios only
 }
 
+// newPlan returns the plan of a configuration, at its beginning.
 func newPlan(cfg *Config) *plan {
 	p := &plan{cfg: cfg}
 	p.reset()

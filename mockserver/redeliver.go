@@ -17,8 +17,8 @@ func (s *Server) redelivery(x *exchange) *exchange {
 	return again
 }
 
-// handleUnawaited handles a redelivery and drops the answer. To a bug it counts as delivered: a proxy reads it to its
-// end. A handler that aborts the connection does no harm here.
+// handleUnawaited handles a redelivery, and drops the answer. For a bug with Late the answer counts as delivered, as if a proxy had read it. A
+// handler that aborts the connection is no error here.
 func (s *Server) handleUnawaited(x *exchange) {
 	defer func() {
 		if crash := recover(); crash != nil && crash != http.ErrAbortHandler {
@@ -61,8 +61,8 @@ func (s *Server) duplicate(x *exchange) {
 	s.handleUnawaited(again)
 }
 
-// delay keeps the request of x, which was counted but not handled: for the fault's delay, or if that is zero until
-// arriveLate is called for its key.
+// delay handles the request of x later: after the fault's delay or, if that is zero, when arriveLate is called for its key. The request was counted
+// already.
 func (s *Server) delay(x *exchange) {
 	late := s.redelivery(x)
 	if x.fault.Delay > 0 {

@@ -50,7 +50,7 @@ func newTokenDesk(cfg *Config) *tokenDesk {
 	return &tokenDesk{cfg: cfg, path: regexp.MustCompile(pattern + "$"), tickets: map[string]*ticket{}}
 }
 
-// reset forgets all tokens and starts TokenScript again.
+// reset forgets all tokens and starts TokenScript again. A nil desk, which gives no tokens, stays as it is.
 func (d *tokenDesk) reset() {
 	if d == nil {
 		return

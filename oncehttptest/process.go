@@ -76,70 +76,70 @@ func (p *process) now() *memory.Journal {
 	return p.journal
 }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	return p.now().Begin(ctx, rec)
 }
 
-// Update implements [persist.Journal].
+// Update implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	return p.now().Update(ctx, rec)
 }
 
-// Finish implements [persist.Journal].
+// Finish implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Finish(ctx context.Context, rec persist.Record) error {
 	return p.now().Finish(ctx, rec)
 }
 
-// MarkReported implements [persist.Journal].
+// MarkReported implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) MarkReported(ctx context.Context, id persist.ID) error {
 	return p.now().MarkReported(ctx, id)
 }
 
-// MarkDelivered implements [persist.Results].
+// MarkDelivered implements [persist.Results]. After kill, nothing reaches the journal any more.
 func (p *process) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	return p.now().MarkDelivered(ctx, id, revision)
 }
 
-// Amend implements [persist.Journal].
+// Amend implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	return p.now().Amend(ctx, rec)
 }
 
-// Assign implements [persist.Journal].
+// Assign implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	return p.now().Assign(ctx, rec, account)
 }
 
-// Secret implements [persist.Journal].
+// Secret implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Secret(ctx context.Context) ([]byte, error) { return p.now().Secret(ctx) }
 
-// Fact implements [persist.Journal].
+// Fact implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	return p.now().Fact(ctx, name, old, value)
 }
 
-// Forget implements [persist.Journal].
+// Forget implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Forget(ctx context.Context, rec persist.Record) error {
 	return p.now().Forget(ctx, rec)
 }
 
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	return p.now().Get(ctx, id)
 }
 
-// List implements [persist.Journal].
+// List implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return p.now().List(ctx, q)
 }
 
-// Sweep implements [persist.Journal].
+// Sweep implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return p.now().Sweep(ctx, l)
 }
 
-// Flush implements [persist.Journal].
+// Flush implements [persist.Journal]. After kill, nothing reaches the journal any more.
 func (p *process) Flush(ctx context.Context) error { return p.now().Flush(ctx) }
 
 // Close implements [persist.Journal]. The records stay, for the next process.

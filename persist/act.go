@@ -35,7 +35,7 @@ const (
 	AttemptErrorBytesMax = 200
 )
 
-// Act is an act of a person on an operation, or of Config.Reconcile, for operators to look at.
+// Act is an act of a person on an operation, or of Config.Reconcile, for operators to look at. ActSkipped is no person's: a client wrote it.
 type Act struct {
 	// At is when it was.
 	At time.Time
@@ -53,7 +53,15 @@ const (
 	ActAbsentTold   = "settled as absent, and told to a caller"
 	ActAbandoned    = "abandoned"
 	ActReopened     = "reopened"
+	// ActSkipped: nothing was begun under the key, and a later generation of it (Record.ReplacedBy) was about to be sent. The client that sends that
+	// one has begun the record, so that nothing is begun under the key any more.
+	ActSkipped = "skipped"
 )
+
+// IsSkipped reports whether a record with these acts is a placeholder: see ActSkipped. It is no operation, and nothing was sent under its key.
+func IsSkipped(acts []Act) bool {
+	return slices.ContainsFunc(acts, func(a Act) bool { return a.Did == ActSkipped })
+}
 
 // Acted adds an act of a person, such as a settlement, to the record's Acts. At most ActsMax are kept: the oldest are left out.
 func (r *Record) Acted(a Act) {

@@ -64,8 +64,9 @@ func (l *Limits) keepingText(r *Record) time.Duration {
 	return r.KeepText
 }
 
-// textUntil returns the time from which a sweep takes the text out of r, the tombstone of a chosen key, if it keeps the text for keep after its
-// end. ever is false if no sweep does. Nothing may be on its way any more, and the API must not know the key. So it is with Erase. (Invariant 57.)
+// textUntil returns the time from which a sweep takes the text out of r, the tombstone of a chosen key, if it keeps the text for keep after its end.
+// ever is false if no sweep does. Nothing may be on its way any more, and the API must not know the key. The same rule holds for Erase. (Invariant
+// 57.)
 func (r *Record) textUntil(keep time.Duration) (at time.Time, ever bool) {
 	if keep == 0 || r.Generated || !r.mayLoseText() {
 		return time.Time{}, false
@@ -106,8 +107,6 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 		if over, drops := r.requestUntil(); drops && over.Before(r.Finished.Add(max(kept, 0))) {
 			return over, true
 		}
-	case r.stopsSuccessor() && (!r.Generated || !r.Unreported):
-		return time.Time{}, false
 	case r.Generated && r.Unreported:
 		kept = r.Window
 	case r.Generated:
@@ -119,10 +118,11 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 }
 
 // tombstoneUntil is SweepAt for a tombstone: a record without its answer and request, left to remember a key that a caller chose. It returns the
-// earlier of two times, that at which the tombstone loses its text, and that at which it is removed. ever is false if neither comes. (Invariant 34.)
+// earlier of two times, that at which the tombstone loses its text, and that at which it is removed. ever is false if neither comes. (Invariants 34
+// and 56.)
 func (r *Record) tombstoneUntil() (at time.Time, ever bool) {
 	at, ever = r.textUntil(r.KeepText)
-	if r.KeepKey == 0 {
+	if r.KeepKey == 0 || r.stopsSuccessor() {
 		return at, ever
 	}
 	if gone := r.Finished.Add(max(r.KeepKey, 0)); !ever || gone.Before(at) {
@@ -148,10 +148,10 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	}
 	awaited := r.Unreported && age < r.Window // a caller without a key may still have to hear how it ended
 	keyOver := !awaited && !r.stopsSuccessor()
-	if !r.Generated || r.KeyTold {
+	if !r.Generated || r.keepsGenerated() {
 		keyOver = keyOver && keepKey != 0 && age >= keepKey
 	}
-	return keyOver, !keyOver && (!r.Swept || r.KeyTold && !awaited || l.textOver(r, now))
+	return keyOver, !keyOver && (!r.Swept || r.keepsGenerated() && !awaited || l.textOver(r, now))
 }
 
 // textOver reports whether a tombstone (Swept: answer and request are gone) loses its text at now, under these limits. See Record.Erase. (Invariant 57.)
@@ -160,9 +160,17 @@ func (l *Limits) textOver(r *Record, now time.Time) bool {
 	return ever && r.Swept && !now.Before(at)
 }
 
-// stopsSuccessor reports whether an event proves r against its end, while another operation was begun in its place: that one must find
-// the evidence. (Invariant 56.)
-func (r *Record) stopsSuccessor() bool { return r.Evidence != nil && r.ReplacedBy != "" }
+// keepsGenerated reports whether the generated key of an ended record is kept as if a caller had chosen it: an error may have told it, a person has begun
+// another operation in its place or has begun this one, and was told its key, or evidence must stay. (Invariants 17, 34, 54 and 56.)
+func (r *Record) keepsGenerated() bool {
+	return r.Generated && (r.KeyTold || r.ReplacedBy != "" || r.Replaces != "" || r.stopsSuccessor())
+}
+
+// stopsSuccessor reports whether no sweep forgets r since it has evidence, an event of the API that proves it. It has ended otherwise, or another
+// operation was begun in its place. A next generation must find the evidence: nothing in r names one that the program begins. (Invariant 56.)
+func (r *Record) stopsSuccessor() bool {
+	return r.Evidence != nil && (r.ReplacedBy != "" || r.FinalEffect() != EffectHappened)
+}
 
 // Strip does what Limits.Sweep asks for with strip: it drops the request alone while the answer's time lasts, and else calls
 // Record.Strip. If the time of the text is over, it calls Record.Erase, too, under the secret of the journal: then the journal writes
@@ -181,15 +189,15 @@ func (l *Limits) Strip(r *Record, now time.Time, secret []byte) {
 
 // Strip turns r into a tombstone: the key and its request are remembered by
 // fingerprint, with the state, the times, the answer's status, KeptFields, Credentials, Scopes, Content and Evidence.
-// The request and the answer are gone. A key that is KeyTold counts as chosen by
-// a caller from then on. If the record is Unreported, this comes with a second
-// Strip, once Limits.Sweep asks for it. (Invariants 9 and 17.)
+// The request and the answer are gone. A generated key counts as chosen by a caller from
+// then on if it is KeyTold, or the record has ReplacedBy, Replaces, or Evidence against its end. If the
+// record is Unreported, this comes with a second Strip, once Limits.Sweep asks for it. (Invariants 9, 17, 54 and 56.)
 func (r *Record) Strip() {
 	if r.Answer != nil {
 		r.Status = r.Answer.Status
 	}
 	r.Header, r.Body, r.Answer, r.Omitted, r.History, r.Trace, r.RequestDropped = nil, nil, nil, nil, nil, "", false
-	if r.KeyTold && (r.Swept || !r.Unreported) {
+	if r.keepsGenerated() && (r.Swept || !r.Unreported) {
 		r.Generated, r.Unreported, r.KeyTold = false, false, false
 	}
 	r.Swept = true

@@ -70,7 +70,7 @@ func (n Needs) IsCredential(hash string) bool {
 	return n.Credential == "" || n.Credential == needOf(hash)
 }
 
-// IsRegion reports whether n asks for this region, or for none.
+// IsRegion reports whether n has the need of this region, or of no region at all.
 func (n Needs) IsRegion(region string) bool { return n.Region == "" || n.Region == needOf(region) }
 
 // IsProfile reports whether n asks for the profile of this name and version.

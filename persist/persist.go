@@ -198,7 +198,8 @@ type Journal interface {
 	// Finished and Scopes stay, and Begin, Get and List find it as Eraser.Erase says. A record
 	// with a generated key is removed with its answer. An Unreported one
 	// stays, without its answer, until its Window has passed since Finished. A
-	// KeyTold one stays as if a caller had chosen the key.
+	// KeyTold one, and one with ReplacedBy or Replaces, stay as if a caller had chosen the key. No Sweep, and no Prune, removes
+	// a record with Evidence that ended otherwise, or has ReplacedBy.
 	//
 	// Durable with the next commit. It works in small steps, and other calls go on
 	// between them.

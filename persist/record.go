@@ -92,8 +92,8 @@ type Record struct {
 	// HoldReason is the reason for the hold of a Held record; empty in every other state.
 	HoldReason HoldReason
 
-	// Generated: the caller named no key; oncehttp made it. It is
-	// forgotten with its answer, unless it is KeyTold.
+	// Generated: the caller named no key; oncehttp made it. It is forgotten with its
+	// answer, unless it is KeyTold, has ReplacedBy or Replaces, or an event contradicts its end (Evidence).
 	Generated bool
 	// Business: the generated key is made of the request, and is the same for each such request
 	// (oncehttp.KeyFromJSON). Whoever ends the operation sets KeyTold: the key is kept
@@ -229,7 +229,8 @@ type Record struct {
 	// its place (Client.Rekey, Client.Redrive). Only Begin sets it.
 	Replaces string
 	// ReplacedBy is the key of the operation that a person begins in place of this one. It is written, by Amend at the revision
-	// that was read, before that operation begins: so one operation at most replaces another. Kept by Sweep.
+	// that was read, before that operation begins: so one operation at most replaces another. Kept by Sweep, which keeps a generated key then like one
+	// chosen by a caller.
 	ReplacedBy string
 	// RedriveRun names the run of a redrive in bulk that began this operation; empty: none. At most RedriveRunBytesMax. Only Begin sets it.
 	RedriveRun string
@@ -297,7 +298,8 @@ type Record struct {
 	Status int
 
 	// Evidence is an event of the API that proves the effect: the operation is settled as happened by it, or will be. Update and
-	// Finish store it, and nothing clears it: it outlasts the answer. The record may have been sent. Nil: there is none.
+	// Finish store it, and Amend beside another end, and nothing clears it: it outlasts the answer, and a record that ended otherwise, or has ReplacedBy, is
+	// forgotten by no Sweep. The record may have been sent. Nil: there is none.
 	Evidence *Evidence
 
 	// History is the latest attempts, oldest first, HistoryMax at most. It is

@@ -17,7 +17,7 @@ var ErrTaken = errors.New("persist: the key is taken")
 //
 // Otherwise roll back. The error matches ErrTaken and one verdict. ErrFinal: another request has the key and has ended, or the
 // same one was refused (Record.Answer) or mismatched, or an event of the API contradicts its end (Record.Evidence), or r is erased. ErrNoEffect: the
-// same request was settled as absent. ErrOutcomeUnknown: it was refused or settled as absent, and a person has begun it anew (Record.ReplacedBy), or may:
+// same request was settled as absent. ErrOutcomeUnknown: it was refused or settled as absent, and a person has begun it anew (Record.ReplacedBy), or may; or a later generation of the key was sent, and nothing under this one (ActSkipped):
 // no caller was told of its end (Record.Told). Enqueue or DoKey of the request, after the rollback, says the end and notes that a caller knows it; a
 // transaction cannot. Before that, begin nothing under another key. ErrOutcomeUnknown, too:
 // the requests cannot be compared, since they were read with other SecretHeaders or SecretParameters. Or another request has the
@@ -61,6 +61,9 @@ func (r *Record) repeated(rec *Record) (why string, verdict error) {
 		return "by a client that knows other headers that select an account, so that the requests cannot be compared", ErrOutcomeUnknown
 	case r.ID == rec.ID && r.isIncomparable(rec):
 		return "by a request that was read with other SecretHeaders or SecretParameters, or by another version, so that the two cannot be compared", ErrOutcomeUnknown
+	}
+	if IsSkipped(r.Acts) {
+		return fmt.Sprintf("by no request: the client went on with a later try, %q; go on with that key", r.ReplacedBy), ErrOutcomeUnknown
 	}
 	verdict = ErrOutcomeUnknown
 	if r.State.Final() && r.State != StateAbandoned {

@@ -29,7 +29,7 @@ const (
 const scopeDigest = "sha256:"
 
 // digestOfScope returns the digest of a scope's value, as "sha256:" and 64 hexadecimal digits. A text of this form stays as it is, and so does the
-// empty one. It has no secret: whoever guesses the value can tell.
+// empty text. The digest has no secret: a reader who guesses the value can verify the guess.
 func digestOfScope(value string) string {
 	if value == "" || len(value) == len(scopeDigest)+hex.EncodedLen(sha256.Size) && strings.HasPrefix(value, scopeDigest) {
 		return value

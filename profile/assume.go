@@ -31,13 +31,14 @@ func (p *Profile) Assumptions() []Assumption {
 	if p.Carrier.Place == Nowhere {
 		return nil
 	}
+	from := sources(p.Sources)
 	var list []Assumption
 	for _, a := range []struct {
 		name, text string
 		assumed    bool
 	}{
-		{"encoding", "a key is sent as it is", p.Carrier.Place == Header && p.unsure("Encoding")},
-		{"key", p.assumedKey(), p.unsure("Key")},
+		{"encoding", "a key is sent as it is", p.Carrier.Place == Header && from.unsure("Encoding")},
+		{"key", assumedKey(p.Key), from.unsure("Key")},
 		{"methods", "keys count on every method that is sent with one", len(p.Methods) == 0 && len(p.Endpoints) == 0},
 		{"window", fmt.Sprintf("a key counts for %v after the first send, and then nothing is sent again; an API that forgets it earlier acts twice", spanText(p.Window.Floor)), p.Window.Published != Yes},
 		{"mismatch", "no answer says that a key is another request's", len(p.Mismatch) == 0 && len(p.AlreadyDone) == 0},
@@ -81,16 +82,25 @@ func (p *Profile) Assume(name, value string) (*Profile, error) {
 	if c.Sources == nil {
 		c.Sources = map[string]Source{}
 	}
-	if err := c.assume(name, value); err != nil {
+	if err := assume(c, name, value); err != nil {
 		return nil, fmt.Errorf("profile: %s=%s: %w", name, value, err)
 	}
-	if c.Window.Floor > p.Window.Floor && !p.unsure("Window") {
+	if c.Window.Floor > p.Window.Floor && !sources(p.Sources).unsure("Window") {
 		return nil, fmt.Errorf("profile: %s=%s: a source says %v; want at most that", name, value, spanText(p.Window.Floor))
 	}
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("profile: %s=%s: %w", name, value, err)
 	}
 	return c, nil
+}
+
+// usualKeyMax bounds the length of a usual key, in bytes, at an API without a known key rule.
+const usualKeyMax = 64
+
+// UnusualKey reports whether an API without a known key rule may refuse the key: it has more than 64 bytes, or other characters
+// than letters, digits and -_.:=%~. It is false with a known rule, without keys, and with tokens.
+func (p *Profile) UnusualKey(key string) bool {
+	return p.Key == (KeyRule{}) && p.Carrier.Place != Nowhere && p.Token == nil && (len(key) > usualKeyMax || strings.Trim(key, lower+upper+digits+"-_.:=%~") != "")
 }
 
 // orNothing joins names with commas; without any it returns "nothing".
@@ -103,9 +113,9 @@ func orNothing(names []string) string {
 
 // assume sets the value of an assumption in p. name is one of Assumptions, and Sources is not nil. After an error p
 // is not to be used.
-func (p *Profile) assume(name, value string) error {
+func assume(p *Profile, name, value string) error {
 	if part, found := strings.CutPrefix(name, "stored."); found {
-		return p.assumeStored(part, value)
+		return assumeStored(&p.Stored, part, value)
 	}
 	text := assumedJSON(name, value)
 	i := slices.IndexFunc(facts(), func(f fact) bool { return f.name == name })
@@ -135,21 +145,21 @@ func (p *Profile) assume(name, value string) error {
 }
 
 // assumeStored sets the fact that the API stores its answers of successes (part "success") or of server errors (any other part) under the key.
-func (p *Profile) assumeStored(part, value string) error {
+func assumeStored(stored *Stored, part, value string) error {
 	var fact Fact
 	if err := fact.UnmarshalText([]byte(value)); err != nil || fact == Unknown {
 		return errors.New("want yes or no")
 	}
 	if part == "success" {
-		p.Stored.Success = fact
+		stored.Success = fact
 	} else {
-		p.Stored.ServerError = fact
+		stored.ServerError = fact
 	}
 	return nil
 }
 
-// assumedJSON returns the value as JSON; the short forms are those of [Profile.Assume]. The result of a bad short
-// form may be no JSON.
+// assumedJSON returns the value of an assumed fact as JSON. A value in JSON is returned as it is; a short form, as [Profile.Assume] describes it, is
+// expanded. The result of a wrong short form may not be JSON.
 func assumedJSON(name, value string) string {
 	list := func(quote bool) string {
 		parts := strings.Split(value, ",")
@@ -178,25 +188,10 @@ func assumedJSON(name, value string) string {
 	return `[{"status":` + list(false) + `}]`
 }
 
-// usualKeyMax bounds the length of a usual key, in bytes, at an API without a known key rule.
-const usualKeyMax = 64
-
-// UnusualKey reports whether an API without a known key rule may refuse the key: it has more than 64 bytes, or other characters
-// than letters, digits and -_.:=%~. It is false with a known rule, without keys, and with tokens.
-func (p *Profile) UnusualKey(key string) bool {
-	return p.Key == (KeyRule{}) && p.Carrier.Place != Nowhere && p.Token == nil && (len(key) > usualKeyMax || strings.Trim(key, lower+upper+digits+"-_.:=%~") != "")
-}
-
 // assumedKey returns the text of the assumption "key", which says what keys the API takes although its documentation does not.
-func (p *Profile) assumedKey() string {
-	if p.Key == (KeyRule{}) {
+func assumedKey(rule KeyRule) string {
+	if rule == (KeyRule{}) {
 		return fmt.Sprintf("a key has at most %d letters, digits and -_.:=%%~; another one is sent, too, up to %d bytes, and is warned about once", usualKeyMax, keyBytesMax)
 	}
-	return "a key may have " + p.Key.String()
-}
-
-// unsure reports whether a field has no source, or only the choice of the file's author.
-func (p *Profile) unsure(field string) bool {
-	source, known := p.Sources[field]
-	return !known || source.Confidence == Assumed
+	return "a key may have " + rule.String()
 }

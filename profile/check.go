@@ -266,7 +266,8 @@ func checkOwn(p *Profile) error {
 	return nil
 }
 
-// checkShouldRetry checks the header by which the API advises to send again or not, and its two values. One of the two at least is set.
+// checkShouldRetry checks the header by which an API advises for or against another send, and its two values. It must be called only if Yes or No is
+// set.
 func checkShouldRetry(p *Profile) error {
 	s := p.ShouldRetry
 	switch {
@@ -310,9 +311,8 @@ func checkMinDelay(p *Profile) error {
 	return nil
 }
 
-// Check returns the first mistake of a profile that was put together in Go, by the name of the fact in files, or nil. Its rules
-// are those of [Load], without those of the window and of sources.
-func (p *Profile) Check() error {
+// checkAll returns the errors of p, joined: see Profile.Check.
+func checkAll(p *Profile) error {
 	for _, f := range facts() {
 		check := f.check
 		switch f.name {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Clone returns a copy that shares no memory with p. The clone of nil is nil.
-func (p *Profile) Clone() *Profile {
+// cloned returns a deep copy of p: see Profile.Clone.
+func cloned(p *Profile) *Profile {
 	if p == nil {
 		return nil
 	}
@@ -56,9 +56,8 @@ func clonedMatchers(list []Matcher) []Matcher {
 	return list
 }
 
-// Differences returns the facts with different values in p and other, by their names in files, and "name" and "version".
-// Empty: every program reads both alike. Texts for people (title, reconcile, notes) and sources are not compared.
-func (p *Profile) Differences(other *Profile) []string {
+// differences returns the names of the facts in which p and other differ: see Profile.Differences.
+func differences(p, other *Profile) []string {
 	var names []string
 	if p.Name != other.Name {
 		names = append(names, "name")

@@ -7,10 +7,8 @@ import (
 	"slices"
 )
 
-// FactsDigest returns a digest of the facts that give answers their meaning: the matchers, Verdicts, NotActed, Own, Stored, ShouldRetry, Lookup and
-// Reference. Profiles with equal digests read each answer alike. Facts kept in the record itself (carrier, window and others), waits, texts for
-// people, and sources are no part of it. The text is opaque; see HidesOutcomes.
-func (p *Profile) FactsDigest() string {
+// digest returns the digest of the facts of p: see Profile.FactsDigest.
+func digest(p *Profile) string {
 	h, mark := sha256.New(), ""
 	if len(p.Verdicts) > 0 {
 		mark = hidesMark

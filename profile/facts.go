@@ -3,6 +3,7 @@ package profile
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -166,41 +167,29 @@ func (f *fact) text(p *Profile) string {
 	return string(text)
 }
 
-// Statements returns all facts of the profile in reading order: those that count, those that are Doubted, and the
-// unknown ones with an empty Value. The caller owns the list.
-func (p *Profile) Statements() []Statement {
-	var list []Statement
-	for _, f := range facts() {
-		doubted := false
-		for _, s := range p.Doubted {
-			if s.Name == f.name {
-				list, doubted = append(list, s), true
-			}
-		}
-		if doubted {
-			continue
-		}
-		s := Statement{Name: f.name}
-		if source, known := p.Sources[f.field]; known {
-			stated := p.stated(f.field)
-			s.Value, s.Text, s.Source = f.text(stated), words(f.part(stated)), source
-		}
-		list = append(list, s)
+// doubted are the statements of a file that do not count as written.
+type doubted []Statement
+
+// has reports whether a fact was loaded with a source too weak to be used as it is.
+func (d doubted) has(name string) bool {
+	return slices.ContainsFunc(d, func(s Statement) bool { return s.Name == name })
+}
+
+// held returns the number of matchers that the doubted lists have added to Profile.Unclear.
+func (d doubted) held() (matchers int) {
+	for _, s := range d {
+		matchers += s.held
 	}
-	return list
+	return matchers
 }
 
 // stated returns a profile with the field as the file states it: p itself, but for "Unclear", which without the
 // matchers of doubted lists. The result is only for reading that field.
-func (p *Profile) stated(field string) *Profile {
+func stated(p *Profile, field string) *Profile {
 	if field != "Unclear" {
 		return p
 	}
-	stated := len(p.Unclear)
-	for _, s := range p.Doubted {
-		stated -= s.held
-	}
-	return &Profile{Unclear: p.Unclear[:max(stated, 0)]}
+	return &Profile{Unclear: p.Unclear[:max(len(p.Unclear)-doubted(p.Doubted).held(), 0)]}
 }
 
 // fillBlanks sets the encoding and the window of a profile that does not state them to the cautious choices, and their sources to an assumption.
@@ -213,37 +202,6 @@ func fillBlanks(p *Profile) {
 	if p.Window.Floor == 0 {
 		p.Window, p.Sources["Window"] = Window{Floor: WindowUnknown, Published: No}, Source{Ref: ref, Date: date, Confidence: Assumed}
 	}
-}
-
-// Unknown returns the gaps that keep a profile from being complete, by the names in files: carrier, window,
-// in_progress, mismatch and stored.server_error (is a 5xx kept under the key), as far as no primary or excerpted
-// source states them. An API that answers every repeat with already done needs no mismatch. An API without keys has
-// no gaps.
-func (p *Profile) Unknown() []string {
-	if p.Carrier.Place == Nowhere {
-		return nil
-	}
-	var unknown []string
-	for _, need := range []struct {
-		name  string
-		known bool
-	}{
-		{"carrier", p.Carrier.Name != "" && p.sure("Carrier")},
-		{"window", p.Window.Published == Yes && p.sure("Window")},
-		{"in_progress", len(p.InProgress) > 0 && p.sure("InProgress")},
-		{"mismatch", len(p.Mismatch) > 0 && p.sure("Mismatch") || len(p.AlreadyDone) > 0 && p.sure("AlreadyDone")},
-		{"stored.server_error", p.Stored.ServerError != Unknown && p.sure("Stored")},
-	} {
-		if !need.known {
-			unknown = append(unknown, need.name)
-		}
-	}
-	return unknown
-}
-
-// Complete reports whether the API takes keys, the profile is ready, and nothing is Unknown.
-func (p *Profile) Complete() bool {
-	return p.Carrier.Place != Nowhere && len(p.Unknown()) == 0 && len(p.NotReady()) == 0
 }
 
 // MarshalText returns the text of String; the error is always nil.

@@ -65,8 +65,8 @@ type file struct {
 	p       *Profile          // the result
 }
 
-// parse reads the text of a profile's file, and checks each fact and all of them together. Unknown members and unused sources are errors. Its errors
-// have no prefix "profile:".
+// parse reads a profile from the text of a file, and checks each fact and all of them together. Unknown members and unused sources are errors. The
+// errors do not begin with "profile:".
 func parse(text []byte) (*Profile, error) {
 	members, err := members(text)
 	if err != nil {
@@ -158,8 +158,8 @@ func (f *file) fact(fact *fact) error {
 	return f.weigh(fact, source, to)
 }
 
-// weigh reduces the fact just read into the profile to the part that its source allows, and notes the source; see the package
-// comment. to is fact.part's pointer.
+// weigh reduces a fact to the part that its source allows, and notes the source: see the package comment. The fact must just have been read into the
+// profile. to is the pointer of fact.part. An assumption for a fact that needs a source is an error.
 func (f *file) weigh(fact *fact, source Source, to any) error {
 	switch {
 	case source.Confidence == Assumed && !fact.assumed && !(fact.name == "carrier" && f.p.Carrier.Place == Nowhere):
@@ -252,7 +252,8 @@ func members(text []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// readValue reads the next value. at is its place for errors, in names with dots.
+// readValue reads the next JSON value. at is its path in names with dots, for errors. depth is the number of values around it; more than depthMax are
+// an error.
 func readValue(dec *json.Decoder, at string, depth int) (any, error) {
 	token, err := dec.Token()
 	if err != nil {

@@ -21,25 +21,6 @@ const defaultName = "draft-07"
 // quotedName is the name of Draft07Quoted.
 const quotedName = "draft-07-quoted"
 
-// Named reports whether the profile is that of one API, with facts known of it: any but Draft07 and its copies with another
-// header, which have names such as draft-07@X-Key.
-func (p *Profile) Named() bool {
-	name, _, _ := strings.Cut(p.Name, "@")
-	return name != defaultName
-}
-
-// KeptErrors returns the 4xx answers that a server of this profile keeps under the key: Stored.Client. For Draft07, Draft07Quoted and their copies
-// under names such as draft-07@X-Key it returns those that the draft asks a server to keep, in problem+json. Tests of servers use it. A client
-// does not: frameworks and gateways answer so, too, before any key is looked up. An API that keeps its errors so is declared by
-// p.Stored.Client = p.KeptErrors(), under another name.
-func (p *Profile) KeptErrors() []Matcher {
-	name, _, _ := strings.Cut(p.Name, "@")
-	if len(p.Stored.Client) > 0 || name != defaultName && name != quotedName {
-		return p.Stored.Client
-	}
-	return []Matcher{{Status: []int{400, 402, 404, 409, 410, 422}, Header: "Content-Type", Has: []string{"application/problem+json"}}}
-}
-
 // Draft07 is draft-ietf-httpapi-idempotency-key-header-07, which expired on 18
 // April 2026 and is no RFC, with raw keys as the APIs in the field take them
 // (the draft asks for a quoted string: [Draft07Quoted]). It is the default for an

@@ -43,13 +43,17 @@ func (s Source) Old(at time.Time) bool {
 	return false
 }
 
-// OldFacts returns the names of the facts whose sources are old at this time, and should be read again; see [Source.Old].
-func (p *Profile) OldFacts(at time.Time) []string {
-	var names []string
-	for _, s := range p.Statements() {
-		if s.Source.Old(at) {
-			names = append(names, s.Name)
-		}
-	}
-	return names
+// sources are those of a profile's fields, by the fields' names.
+type sources map[string]Source
+
+// sure reports whether a primary source or an official page states a field.
+func (s sources) sure(field string) bool {
+	c := s[field].Confidence
+	return c == Primary || c == Excerpt
+}
+
+// unsure reports whether a field has no source, or only the choice of the file's author.
+func (s sources) unsure(field string) bool {
+	source, known := s[field]
+	return !known || source.Confidence == Assumed
 }

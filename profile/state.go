@@ -1,6 +1,9 @@
 package profile
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // State is the reliability of a profile.
 type State string
@@ -35,14 +38,15 @@ func (p *Profile) NotReady() []string {
 	if p.Carrier.Place == Nowhere {
 		return nil
 	}
+	from := sources(p.Sources)
 	var lacks []string
 	for _, need := range []struct {
 		name string
 		met  bool
 	}{
-		{"carrier", p.Carrier.Name != "" && p.sure("Carrier")},
-		{"endpoints", len(p.Endpoints) > 0 && p.sure("Endpoints") || len(p.Methods) > 0 && p.sure("Methods")},
-		{"stored.success", p.Stored.Success == Yes && p.sure("Stored") || len(p.AlreadyDone) > 0 && p.sure("AlreadyDone")},
+		{"carrier", p.Carrier.Name != "" && from.sure("Carrier")},
+		{"endpoints", len(p.Endpoints) > 0 && from.sure("Endpoints") || len(p.Methods) > 0 && from.sure("Methods")},
+		{"stored.success", p.Stored.Success == Yes && from.sure("Stored") || len(p.AlreadyDone) > 0 && from.sure("AlreadyDone")},
 	} {
 		if !need.met {
 			lacks = append(lacks, need.name)
@@ -51,8 +55,68 @@ func (p *Profile) NotReady() []string {
 	return lacks
 }
 
-// sure reports whether a primary source or an official page states a field of the profile.
-func (p *Profile) sure(field string) bool {
-	c := p.Sources[field].Confidence
-	return c == Primary || c == Excerpt
+// Unknown returns the gaps that keep a profile from being complete, by the names in files: carrier, window,
+// in_progress, mismatch and stored.server_error (is a 5xx kept under the key), as far as no primary or excerpted
+// source states them. An API that answers every repeat with already done needs no mismatch. An API without keys has
+// no gaps.
+func (p *Profile) Unknown() []string {
+	if p.Carrier.Place == Nowhere {
+		return nil
+	}
+	from := sources(p.Sources)
+	var unknown []string
+	for _, need := range []struct {
+		name  string
+		known bool
+	}{
+		{"carrier", p.Carrier.Name != "" && from.sure("Carrier")},
+		{"window", p.Window.Published == Yes && from.sure("Window")},
+		{"in_progress", len(p.InProgress) > 0 && from.sure("InProgress")},
+		{"mismatch", len(p.Mismatch) > 0 && from.sure("Mismatch") || len(p.AlreadyDone) > 0 && from.sure("AlreadyDone")},
+		{"stored.server_error", p.Stored.ServerError != Unknown && from.sure("Stored")},
+	} {
+		if !need.known {
+			unknown = append(unknown, need.name)
+		}
+	}
+	return unknown
+}
+
+// Complete reports whether the API takes keys, the profile is ready, and nothing is Unknown.
+func (p *Profile) Complete() bool {
+	return p.Carrier.Place != Nowhere && len(p.Unknown()) == 0 && len(p.NotReady()) == 0
+}
+
+// OldFacts returns the names of the facts whose sources are old at this time, and should be read again; see [Source.Old].
+func (p *Profile) OldFacts(at time.Time) []string {
+	var names []string
+	for _, s := range p.Statements() {
+		if s.Source.Old(at) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// Statements returns all facts of the profile in reading order: those that count, those that are Doubted, and the
+// unknown ones with an empty Value. The caller owns the list.
+func (p *Profile) Statements() []Statement {
+	var list []Statement
+	for _, f := range facts() {
+		if doubted(p.Doubted).has(f.name) {
+			for _, s := range p.Doubted {
+				if s.Name == f.name {
+					list = append(list, s)
+				}
+			}
+			continue
+		}
+		s := Statement{Name: f.name}
+		if source, known := p.Sources[f.field]; known {
+			written := stated(p, f.field)
+			s.Value, s.Text, s.Source = f.text(written), words(f.part(written)), source
+		}
+		list = append(list, s)
+	}
+	return list
 }

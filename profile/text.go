@@ -156,7 +156,7 @@ func (h Hint) String() string {
 	return name
 }
 
-// String describes the lookup in words.
+// String describes the lookup in words, for people.
 func (l Lookup) String() string { return fmt.Sprintf("GET %s, the id from %s", l.Path, l.Pointer) }
 
 // String describes the request to cancel in words.

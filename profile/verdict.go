@@ -66,7 +66,7 @@ func (v *Verdict) check(p *Profile) error {
 	if !slices.Contains([]Proof{ProvesSucceeded, ProvesRefused, ProvesUnknown, ProvesInProgress, ProvesMismatch}, v.Proves) {
 		return fmt.Errorf("proves: %q, want succeeded, refused, unknown, in_progress or mismatch", v.Proves)
 	}
-	if len(v.At) == 0 && !p.proveSuccess(nil) {
+	if len(v.At) == 0 && !proveSuccess(p.Verdicts, nil) {
 		return errors.New("want one that proves succeeded: without it nothing ever does")
 	}
 	for _, e := range v.At {
@@ -76,16 +76,16 @@ func (v *Verdict) check(p *Profile) error {
 			return fmt.Errorf("at: %w", err)
 		case e.Keyless:
 			return fmt.Errorf("at: %v: an endpoint with ! is none", e)
-		case !p.proveSuccess(&e):
+		case !proveSuccess(p.Verdicts, &e):
 			return fmt.Errorf("at: %v: want one that proves succeeded there, too: without it nothing ever does", e)
 		}
 	}
 	return nil
 }
 
-// proveSuccess reports whether a verdict proves a success at an endpoint; nil: at every endpoint.
-func (p *Profile) proveSuccess(at *Endpoint) bool {
-	return slices.ContainsFunc(p.Verdicts, func(v Verdict) bool {
+// proveSuccess reports whether one of these verdicts proves a success at an endpoint; nil: at every endpoint.
+func proveSuccess(list []Verdict, at *Endpoint) bool {
+	return slices.ContainsFunc(list, func(v Verdict) bool {
 		return v.Proves == ProvesSucceeded && (len(v.At) == 0 || at != nil && slices.Contains(v.At, *at))
 	})
 }

@@ -11,26 +11,29 @@ import (
 type Webhook struct {
 	// Scheme is the name of the way in which the API signs its events, as in package sign.
 	Scheme string `json:"scheme"`
-	// Events is the JSON pointer to the list of events in a body; empty: a body is one event. Each is at Event in its entry; empty: the
-	// entry is the event.
+	// Events is the JSON pointer to the list of events in a body; empty: a body is one event.
 	Events string `json:"events,omitempty"`
-	Event  string `json:"event,omitempty"`
-	// Type and ID are the pointers to an event's type and id. Type may be several values with dots between: the pointers with spaces between.
+	// Event is the pointer to an event in its entry of the list; empty: the entry is the event.
+	Event string `json:"event,omitempty"`
+	// Type is the pointer to an event's type. It may be several values with dots between: the pointers with spaces between.
 	Type string `json:"type"`
-	ID   string `json:"id,omitempty"`
-	// Live is the pointer to whether the event is of the live environment, and LiveValue its text if it is; empty: an event does not say.
-	// Of a list of events it is in the body.
-	Live      string `json:"live,omitempty"`
+	// ID is the pointer to an event's id; empty: it has none.
+	ID string `json:"id,omitempty"`
+	// Live is the pointer to whether the event is of the live environment; empty: an event does not say. Of a list of events it is in the body.
+	Live string `json:"live,omitempty"`
+	// LiveValue is the text at Live if the event is of the live environment.
 	LiveValue string `json:"live_value,omitempty"`
-	// Account is the pointer to the account of the event, and AccountHeader the header of a request that names it: both are there and equal,
-	// or both are absent. AccountField is the pointer to it in a request's body: where both are there, they are equal.
-	Account       string `json:"account,omitempty"`
+	// Account is the pointer to the account of the event; empty: an event does not name it.
+	Account string `json:"account,omitempty"`
+	// AccountHeader is the header of a request that names the account: both are there and equal, or both are absent.
 	AccountHeader string `json:"account_header,omitempty"`
-	AccountField  string `json:"account_field,omitempty"`
+	// AccountField is the pointer to the account in a request's body: where both are there, they are equal.
+	AccountField string `json:"account_field,omitempty"`
 	// Merchant is the pointer to the merchant of the event, where one secret is for all merchants of an application. It equals the merchant of
-	// the handler, or both are absent. MerchantOptional: an API for one merchant does not name it in its events.
-	Merchant         string `json:"merchant,omitempty"`
-	MerchantOptional bool   `json:"merchant_optional,omitempty"`
+	// the handler, or both are absent.
+	Merchant string `json:"merchant,omitempty"`
+	// MerchantOptional: an API for one merchant does not name it in its events.
+	MerchantOptional bool `json:"merchant_optional,omitempty"`
 	// Created is the pointer to the event's own time: seconds since 1970, or as in RFC 3339. Empty: it has none.
 	Created string `json:"created,omitempty"`
 	// Proofs are the events that prove an effect.
@@ -49,21 +52,25 @@ type EventProof struct {
 	Key string `json:"key,omitempty"`
 	// Reference is a business reference that a record keeps from its request; zero: there is none.
 	Reference EventField `json:"reference,omitzero"`
-	// Amount and Currency are compared where the event and the request have both; zero: the event has none.
-	Amount   EventField `json:"amount,omitzero"`
+	// Amount is compared where the event and the request both have it; zero: the event has none.
+	Amount EventField `json:"amount,omitzero"`
+	// Currency is compared like Amount.
 	Currency EventField `json:"currency,omitzero"`
 }
 
 // EventValue is a value of an event.
 type EventValue struct {
-	Pointer string   `json:"pointer"`
-	Equals  []string `json:"equals"`
+	// Pointer is the JSON pointer to it.
+	Pointer string `json:"pointer"`
+	// Equals lists texts; the value must have one of them.
+	Equals []string `json:"equals"`
 }
 
 // EventField is one value in an event and in the request of the operation.
 type EventField struct {
-	// Event and Request are JSON pointers: into the event, and into the request's body (in a form /a/b is the field a[b]).
-	Event   string `json:"event"`
+	// Event is the JSON pointer to it in the event.
+	Event string `json:"event"`
+	// Request is the JSON pointer to it in the request's body; in a form /a/b is the field a[b].
 	Request string `json:"request"`
 }
 

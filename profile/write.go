@@ -8,12 +8,11 @@ import (
 	"strconv"
 )
 
-// File returns p in the form of a profile file. [Load] reads it as a profile equal to p. Each fact of p must have a source in
-// p.Sources; the error names a fact without one. Comments of an original file are lost.
-func (p *Profile) File() ([]byte, error) {
+// fileOf returns p as the text of a profile file: see Profile.File.
+func fileOf(p *Profile) ([]byte, error) {
 	for _, f := range facts() {
 		_, known := p.Sources[f.field]
-		if value := reflect.ValueOf(f.part(p.stated(f.field))).Elem(); !known && !value.IsZero() && !p.doubts(f.name) {
+		if value := reflect.ValueOf(f.part(stated(p, f.field))).Elem(); !known && !value.IsZero() && !doubted(p.Doubted).has(f.name) {
 			return nil, fmt.Errorf("profile: %s: it has no source", f.name)
 		}
 	}
@@ -30,16 +29,6 @@ func (p *Profile) File() ([]byte, error) {
 	}
 	fmt.Fprintf(&b, "  \"sources\": {%s\n  }%s\n}\n", w.sources.String(), w.facts.String())
 	return b.Bytes(), nil
-}
-
-// doubts reports whether a fact was loaded with a source too weak to be used as it is.
-func (p *Profile) doubts(name string) bool {
-	for _, s := range p.Doubted {
-		if s.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // fileWriter collects the parts of a profile file.

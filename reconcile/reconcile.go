@@ -139,7 +139,7 @@ func (a Asker) ByReference(p *profile.Profile) Func {
 		case err != nil:
 			return oncehttp.Resolution{}, err
 		}
-		return judge(&rec, new(request.Reader).Reading(p, &rec), found, "found by its reference")
+		return judge(&rec, new(request.Endpoints).Reading(p, &rec), found, "found by its reference")
 	}
 }
 

@@ -34,8 +34,7 @@ type modeReport struct {
 	unused   []exception        // expected failures that passed
 }
 
-// runSuite builds a suite and runs it in each mode. Failures of tests are in the report; an
-// error means that the suite could not be run.
+// runSuite builds a suite and runs it in each mode. Failed tests are in the report. An error means that the suite could not be run.
 func runSuite(ctx context.Context, s suite, overlay string, o options) (*report, error) {
 	begun := time.Now()
 	note("%s: building", s.name)
@@ -106,8 +105,8 @@ func (r *report) runPackage(ctx context.Context, t *tests, rel string) error {
 	return nil
 }
 
-// runPackage runs the tests of a package with us, and once more if a counted one fails. steady
-// holds the tests by name; those with true count.
+// runPackage runs the tests of a package in the mode, and a second time if a test that counts has failed. A test that fails twice is in m.failed, one
+// that fails once in m.unsteady. steady has true for the tests that count.
 func (m *modeReport) runPackage(ctx context.Context, t *tests, rel string, steady map[string]bool, limit time.Duration) error {
 	failed := map[string]int{}
 	var last results

@@ -32,6 +32,7 @@ type Target interface {
 // it: see [conformance.RunHandler].
 type Handler func(next http.Handler) http.Handler
 
+// judge runs the suite against the handler.
 func (h Handler) judge(ctx context.Context, o conformance.Options) (*conformance.Report, error) {
 	return conformance.RunHandler(ctx, h, o)
 }
@@ -39,6 +40,7 @@ func (h Handler) judge(ctx context.Context, o conformance.Options) (*conformance
 // URL is the address for operations of a running server: see [conformance.Run].
 type URL string
 
+// judge runs the suite against the server at the URL.
 func (u URL) judge(ctx context.Context, o conformance.Options) (*conformance.Report, error) {
 	o.URL = string(u)
 	return conformance.Run(ctx, o)

@@ -50,6 +50,6 @@ func Example() {
 		fmt.Println("atlas:", step.Version(), step.Name())
 	}
 	// Output:
-	// goose: 8 00008_oncehttp_journal.sql
-	// atlas: 00008 00008_oncehttp_journal.sql
+	// goose: 9 00009_oncehttp_journal.sql
+	// atlas: 00009 00009_oncehttp_journal.sql
 }

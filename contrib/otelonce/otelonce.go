@@ -134,7 +134,8 @@ func (i *Instrument) Operation(ctx context.Context, begins oncehttp.Event) (cont
 	}
 }
 
-// Attempt implements oncehttp.Instrument: it starts the span of one attempt, and returns the function that ends and measures it.
+// Attempt implements oncehttp.Instrument. It starts the span of one attempt, and returns the function to end and measure it; nil if attempts have no
+// spans.
 func (i *Instrument) Attempt(ctx context.Context, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
 	if !i.attempts {
 		return ctx, nil

@@ -74,7 +74,7 @@ func (i *Instrument) startAttempt(ctx context.Context, begins oncehttp.Event) (c
 	return i.start(ctx, name, begins, []trace.SpanStartOption{common.options[0], trace.WithAttributes(all...)})
 }
 
-// start starts a span. If it is recorded, it gets the operation's key or a digest of it: the digest is not made in vain.
+// start starts a span. Only if the span is recorded, it gets the operation's key or a digest of the key: else making the digest would be lost work.
 func (i *Instrument) start(ctx context.Context, name string, begins oncehttp.Event, options []trace.SpanStartOption) (context.Context, trace.Span) {
 	if i.name != nil {
 		name = i.name(name, begins)

@@ -72,9 +72,8 @@ func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// begin claims the key in one step. first: the caller holds the key, and must call
-// run. Otherwise kept is a copy of the record; nil: the key belongs to another
-// request.
+// begin looks the key up, and takes it if it is free: then it returns the new record and true, and the caller must call run. Otherwise it returns a
+// copy of the key's record, or nil if the key belongs to another request.
 func (l *layer) begin(id string, print [sha256.Size]byte) (kept *record, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +147,7 @@ type answer struct {
 	body   bytes.Buffer
 }
 
-// Header is the header of the answer.
+// Header returns the header of the answer.
 func (a *answer) Header() http.Header { return a.header }
 
 // WriteHeader keeps the first status.

@@ -32,13 +32,13 @@ var errDeclined = errors.New("the customer has changed her mind")
 // keyOf names the payment by its business.
 func keyOf(order string) oncehttp.Key { return oncehttp.NewScope("payment").Key(order) }
 
-// orderName is the id of an order.
+// orderName returns the id of an order.
 func orderName(i int) string { return fmt.Sprintf("o%05d", i) }
 
 // declined reports whether an order is rolled back.
 func declined(i int) bool { return i%10 == 9 }
 
-// takeOrders takes orders, over some seconds.
+// takeOrders takes n orders, one after the other, within about three seconds. A declined order is no error.
 func (s *shop) takeOrders(ctx context.Context, n int) error {
 	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New()}) // Prepare writes nothing
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *shop) takeOrders(ctx context.Context, n int) error {
 	return nil
 }
 
-// payment is the request for an order's payment, as a record that can be written.
+// payment returns the request for an order's payment, as a record that can be written.
 func (s *shop) payment(client *oncehttp.Client, order string) (persist.Record, error) {
 	req, err := http.NewRequest(http.MethodPost, s.api+"/payments", strings.NewReader(`{"reference":"`+order+`","amount":4200}`))
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *shop) awaitPayments(ctx context.Context) error {
 	return nil
 }
 
-// verdict compares the orders with the server's ledger, and prints both.
+// verdict compares the orders with the server's ledger, and prints both. taken is the number of orders taken. It returns an error if they differ.
 func (s *shop) verdict(ctx context.Context, out io.Writer, taken int, ledger mockserver.Snapshot) error {
 	rows, err := s.db.Query(ctx, "SELECT id FROM "+s.options.Schema+".orders")
 	if err != nil {

@@ -55,7 +55,7 @@ func startMock(ctx context.Context, dir string) (*mock, error) {
 	return &mock{url: "http://" + address, stop: stop}, nil
 }
 
-// listening reads stripe-mock's output up to the line with its address, and returns the address.
+// listening reads the output of stripe-mock until the line with its address, and returns the address. The end of the output before it is an error.
 func listening(lines *bufio.Reader) (string, error) {
 	for {
 		line, err := lines.ReadString('\n')

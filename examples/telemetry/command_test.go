@@ -14,10 +14,14 @@ import (
 	"time"
 )
 
-// TestRulesOfCommand: each expression of rules-command.yaml finds its metrics and labels in the output of the command: of the Deployment's worker, with an
-// held operation, and of journal stats --prometheus.
+// TestRulesOfCommand: each expression of rules-command.yaml finds its metrics and labels in the output of the command: of the Deployment's worker, with a
+// held operation and a refused one, and of journal stats --prometheus.
 func TestRulesOfCommand(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/refused" {
+			http.NotFound(rw, req)
+			return
+		}
 		http.Redirect(rw, req, "/elsewhere", http.StatusFound)
 	}))
 	t.Cleanup(api.Close)
@@ -25,12 +29,12 @@ func TestRulesOfCommand(t *testing.T) {
 	defer cancel()
 	var pg workload
 	manifest(t, "deployment.yaml", &pg)
-	journal := enqueued(t, api.URL)
+	journal := enqueued(t, api.URL, "/payments", "/refused")
 	worker, address, said := started(ctx, t, &pg.Spec.Template.Spec.Containers[0], journal, api.URL)
 	for { // bounded by ctx
 		if resp, err := http.Get(address + "/metrics"); err == nil {
 			_ = resp.Body.Close()
-			if len(scrape(t, address)["oncehttp_work_runs_total"]["outcome"]) > 0 {
+			if len(scrape(t, address)["oncehttp_work_runs_total"]["outcome"]) > 1 {
 				break
 			}
 		}

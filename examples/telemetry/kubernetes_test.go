@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -53,13 +54,21 @@ type (
 		Labels, Annotations map[string]string
 	}
 	pod struct {
-		Grace      int `yaml:"terminationGracePeriodSeconds"`
+		Grace    int `yaml:"terminationGracePeriodSeconds"`
+		Security struct {
+			NonRoot bool                  `yaml:"runAsNonRoot"`
+			User    int                   `yaml:"runAsUser"`
+			Group   int                   `yaml:"runAsGroup"`
+			FSGroup int                   `yaml:"fsGroup"`
+			Seccomp struct{ Type string } `yaml:"seccompProfile"`
+		} `yaml:"securityContext"`
 		Containers []container
 		Volumes    []struct {
 			Name   string
 			Secret struct {
 				SecretName string `yaml:"secretName"`
 			}
+			EmptyDir *struct{} `yaml:"emptyDir"`
 		}
 	}
 	container struct {
@@ -72,7 +81,13 @@ type (
 		}
 		ReadinessProbe *probe `yaml:"readinessProbe"`
 		LivenessProbe  *probe `yaml:"livenessProbe"`
-		Lifecycle      struct {
+		Resources      struct{ Requests, Limits map[string]string }
+		Security       struct {
+			Escalation   *bool                   `yaml:"allowPrivilegeEscalation"`
+			ReadOnlyRoot bool                    `yaml:"readOnlyRootFilesystem"`
+			Capabilities struct{ Drop []string } `yaml:"capabilities"`
+		} `yaml:"securityContext"`
+		Lifecycle struct {
 			PreStop struct{ Sleep struct{ Seconds int } } `yaml:"preStop"`
 		}
 		VolumeMounts []struct {
@@ -180,7 +195,7 @@ func common(t *testing.T, w *workload, attempt int) container {
 	for _, m := range c.VolumeMounts {
 		found := false
 		for _, v := range spec.Volumes {
-			found = found || v.Name == m.Name && v.Secret.SecretName != "" && m.ReadOnly
+			found = found || v.Name == m.Name && (v.Secret.SecretName != "" && m.ReadOnly || v.EmptyDir != nil)
 		}
 		for _, v := range w.Spec.VolumeClaimTemplates {
 			found = found || v.Metadata.Name == m.Name && slices.Equal(v.Spec.AccessModes, []string{"ReadWriteOncePod"}) && v.Spec.Resources.Requests["storage"] != ""
@@ -188,6 +203,13 @@ func common(t *testing.T, w *workload, attempt int) container {
 		if !found {
 			t.Errorf("%s: no volume for %+v", w.Kind, m)
 		}
+	}
+	safe := c.Security.Escalation != nil && !*c.Security.Escalation && c.Security.ReadOnlyRoot && slices.Equal(c.Security.Capabilities.Drop, []string{"ALL"})
+	if !spec.Security.NonRoot || spec.Security.User == 0 || spec.Security.Seccomp.Type != "RuntimeDefault" || !safe {
+		t.Errorf("%s: securityContext %+v, %+v", w.Kind, spec.Security, c.Security)
+	}
+	if c.Resources.Requests["cpu"] == "" || c.Resources.Requests["memory"] == "" || c.Resources.Limits["memory"] == "" || c.Resources.Limits["cpu"] != "" {
+		t.Errorf("%s: resources %+v", w.Kind, c.Resources) // a CPU limit stops a process for parts of a second
 	}
 	if least := c.Lifecycle.PreStop.Sleep.Seconds + attempt + 10; spec.Grace < least {
 		t.Errorf("%s: terminationGracePeriodSeconds is %d, want %d at least", w.Kind, spec.Grace, least)
@@ -230,6 +252,28 @@ func TestManifests(t *testing.T) {
 		if !strings.Contains(work, "GET "+path) {
 			t.Errorf("the help of work has no GET %s", path)
 		}
+	}
+}
+
+// TestDisruptionBudget: an eviction leaves a worker, and takes its pods by their labels.
+func TestDisruptionBudget(t *testing.T) {
+	var budget struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Metadata   metadata
+		Spec       struct {
+			Least    int `yaml:"minAvailable"`
+			Selector struct {
+				MatchLabels map[string]string `yaml:"matchLabels"`
+			}
+		}
+	}
+	var pg workload
+	manifest(t, "poddisruptionbudget.yaml", &budget)
+	manifest(t, "deployment.yaml", &pg)
+	if budget.APIVersion != "policy/v1" || budget.Kind != "PodDisruptionBudget" || budget.Spec.Least < 1 || budget.Spec.Least >= pg.Spec.Replicas ||
+		!maps.Equal(budget.Spec.Selector.MatchLabels, pg.Spec.Selector.MatchLabels) {
+		t.Errorf("%+v", budget)
 	}
 }
 
@@ -288,7 +332,7 @@ func TestManifestRuns(t *testing.T) {
 	t.Cleanup(api.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	worker, address, said := started(ctx, t, &c, enqueued(t, api.URL), api.URL)
+	worker, address, said := started(ctx, t, &c, enqueued(t, api.URL, "/payments"), api.URL)
 	select {
 	case got := <-arrived:
 		if got != "Bearer live" {
@@ -319,18 +363,23 @@ func TestManifestRuns(t *testing.T) {
 }
 
 // enqueued returns a file with an operation for the API.
-func enqueued(t *testing.T, api string) (journal string) {
+func enqueued(t *testing.T, api string, paths ...string) (journal string) {
 	t.Helper()
 	journal = filepath.Join(t.TempDir(), "j.db")
 	client, err := oncehttp.Open(journal, oncehttp.Config{Origins: []string{api}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api+"/payments", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
+	for _, path := range paths {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Enqueue(req, oncehttp.Key("order:"+path[1:])); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := errors.Join(client.Enqueue(req, "order:1"), client.Close()); err != nil {
+	if err := client.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return journal

@@ -45,7 +45,7 @@ type request struct {
 	run    func() answer
 }
 
-// work is the operation itself. sleep, fail and crash are there for the check.
+// work takes the order. The parameters sleep, fail and crash of the URL are for tests: a delay, an error with a status, a panic.
 func (s *shop) work(r *http.Request, body []byte) answer {
 	query := r.URL.Query()
 	if ms, err := strconv.Atoi(query.Get("sleep")); err == nil {

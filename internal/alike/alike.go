@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/known"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -37,6 +38,7 @@ type Lookalikes struct {
 	Reader     *request.Reader
 	RandomKeys bool             // keys are made at random, and not by Config.NewKey
 	Now        func() time.Time // by the journal's clock
+	Patience   time.Duration    // the longest wait for another call's look, which may be in a journal of the user's own
 	// Recorded waits until the record of an answer given already agrees with it.
 	Recorded func(ctx context.Context, pick func(persist.ID) bool) error
 }
@@ -50,7 +52,8 @@ type Call struct {
 
 // Of returns an unresolved or unreported operation under a generated key, possibly of the same request; nil
 // if there is none. It looks in the account of the call and among the operations under no account. The record may
-// be a part without request and answer. Errors: the journal's; they say nothing about operations.
+// be a part without request and answer. A wait for another call's look ends with ctx; a look of its own does not.
+// Errors: the journal's, and the cause of ctx; they say nothing about operations.
 func (l *Lookalikes) Of(ctx context.Context, call Call) (*persist.Record, error) {
 	l.Known.recipes.Use(call.Record.Recipe)
 	for _, account := range append([]string{call.Named.Account}, call.Named.Unassigned()...) {
@@ -77,7 +80,7 @@ func (l *Lookalikes) lost(ctx context.Context, call Call, account string) *persi
 		if !found {
 			return nil
 		}
-		if _, err := l.Journal.Get(ctx, rec.ID); err != nil {
+		if _, err := l.Journal.Get(context.WithoutCancel(ctx), rec.ID); err != nil {
 			return &rec
 		}
 		l.Notes.Shown(rec.ID) // it is in the lists
@@ -96,7 +99,36 @@ type unresolvedNow map[content]*lookalikes
 // lookalikes are operations of the same request, without their requests and answers. It is safe for concurrent use.
 type lookalikes struct {
 	mu   sync.Mutex
-	recs []persist.Record
+	recs []*listed
+}
+
+// listed is an operation as a look has found it. Its record does not change.
+type listed struct {
+	rec   persist.Record
+	asked int // how often a caller has asked for its present state; guarded by lookalikes.mu
+}
+
+// next returns an operation for which stands is true, of several the one asked for least; nil if there is none. left
+// is the number of all operations.
+func (a *lookalikes) next(stands func(*persist.Record) bool) (next *listed, left int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, one := range a.recs {
+		if (next == nil || one.asked < next.asked) && stands(&one.rec) {
+			next = one
+		}
+	}
+	if next != nil {
+		next.asked++
+	}
+	return next, len(a.recs)
+}
+
+// drop removes an operation that has ended; another caller may have done so before.
+func (a *lookalikes) drop(ended *listed) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.recs = slices.DeleteFunc(a.recs, func(one *listed) bool { return one == ended })
 }
 
 // here is Of in a journal used by this process only: by an index, for each existing recipe. It
@@ -148,13 +180,13 @@ func (l *Lookalikes) Doubted(rec *persist.Record) {
 	}
 }
 
-// Assigned is Doubted for an operation that an account has got: its recipe may be new there.
+// Assigned is called for an operation moved to an account. It does the same as Doubted, and notes the recipe, which may be new in the account.
 func (l *Lookalikes) Assigned(rec *persist.Record) {
 	l.Doubted(rec)
 	l.Known.recipes.Use(rec.Recipe)
 }
 
-// anywhere is Of in a journal used by other processes, too: they may have begun operations by other recipes.
+// anywhere does the same as Of in a journal with other processes: these may have begun operations by other recipes.
 func (l *Lookalikes) anywhere(ctx context.Context, call Call, account string) (*persist.Record, error) {
 	all, err := l.unresolved(ctx, lookAt{account: account})
 	if err != nil {
@@ -175,10 +207,10 @@ func (l *Lookalikes) anywhere(ctx context.Context, call Call, account string) (*
 }
 
 // unresolved returns the unresolved operations selected by at. Callers with the same at at the same time share one
-// look and its result, so the result may be changed only under the locks of its lookalikes. It leaves out
-// operations run by a call of this process without an earlier doubt. After an error there is no result.
+// look and its result, so the result may be changed only by the methods of its lookalikes. It leaves out
+// operations run by a call of this process without an earlier doubt. After an error there is no result. (Invariant 39.)
 func (l *Lookalikes) unresolved(ctx context.Context, at lookAt) (unresolvedNow, error) {
-	return l.Known.looks.Share(at, func() (unresolvedNow, error) {
+	return l.Known.looks.Share(ctx, l.Patience, at, func(ctx context.Context) (unresolvedNow, error) {
 		query := persist.Query{Account: at.account, AnyUnresolved: at.fingerprint == ""}
 		if at.fingerprint != "" {
 			query.Unresolved = []byte(at.fingerprint)
@@ -191,7 +223,7 @@ func (l *Lookalikes) unresolved(ctx context.Context, at lookAt) (unresolvedNow, 
 			switch {
 			case err != nil:
 				return nil, err
-			case request.InAccount(&rec, at.account) && isInTheWay(&rec, operation.Lookalike{Undoubted: l.RunsUndoubted(&rec)}):
+			case request.InAccount(&rec, at.account) && isInTheWay(&rec, intent.Lookalike{Undoubted: l.RunsUndoubted(&rec)}):
 				found.add(&rec)
 			}
 		}
@@ -206,10 +238,10 @@ func (u unresolvedNow) add(rec *persist.Record) {
 	if u[of] == nil {
 		u[of] = &lookalikes{}
 	}
-	u[of].recs = append(u[of].recs, persist.Record{
+	u[of].recs = append(u[of].recs, &listed{rec: persist.Record{
 		ID: rec.ID, Generated: rec.Generated, Business: rec.Business, Credentials: rec.Credentials, Scopes: rec.Scopes, State: rec.State, HoldReason: rec.HoldReason, MaybeSent: rec.MaybeSent, Unreported: rec.Unreported,
 		Attempts: rec.Attempts, Sends: rec.Sends, Status: rec.Status, LeaseOwner: rec.LeaseOwner, LeaseUntil: rec.LeaseUntil,
-	})
+	}})
 }
 
 // recipes returns the recipes of the operations.
@@ -224,40 +256,37 @@ func (u unresolvedNow) recipes() (recipes []string) {
 
 // standing returns a copy of one of the operations not ended since the listing, with another key than the call's
 // and no other scope; nil if there is none. none is true if not even one of the call's own key is left, which
-// Begin finds. like may be nil. standing removes ended operations from like, once for all callers, and holds its
-// lock meanwhile: others wait for the journal with it.
+// Begin finds. like may be nil. standing removes ended operations from like, for all callers. Several of them ask
+// for different operations, as far as there are some.
 func (l *Lookalikes) standing(ctx context.Context, like *lookalikes, call Call) (rec *persist.Record, none bool) {
 	if like == nil {
 		return nil, true
 	}
-	like.mu.Lock()
-	defer like.mu.Unlock()
-	for i := 0; i < len(like.recs); {
-		rec := &like.recs[i]
-		switch {
-		case !isInTheWay(rec, operation.Lookalike{OwnKey: rec.Key == call.Record.Key, OtherScope: call.Read.OtherScope(rec)}):
-			i++
-		case l.endedSince(ctx, rec):
-			last := len(like.recs) - 1
-			like.recs[i] = like.recs[last]
-			like.recs = like.recs[:last]
-		default:
-			standing := *rec
+	for {
+		one, left := like.next(func(rec *persist.Record) bool {
+			return isInTheWay(rec, intent.Lookalike{OwnKey: rec.Key == call.Record.Key, OtherScope: call.Read.OtherScope(rec)})
+		})
+		if one == nil {
+			return nil, left == 0
+		}
+		standing := one.rec
+		if !l.endedSince(context.WithoutCancel(ctx), &standing) {
 			return &standing, false
 		}
+		like.drop(one)
 	}
-	return nil, len(like.recs) == 0
 }
 
 // compareEach is Of among the operations of one recipe, without an index: it reads all unresolved records
 // of the account. It is called only after a change of configuration, for a recipe with parts unknown to this
 // request, or of a later version.
 func (l *Lookalikes) compareEach(ctx context.Context, call Call, account, recipe string) (*persist.Record, error) {
+	ctx = context.WithoutCancel(ctx)
 	for rec, err := range l.Journal.List(ctx, persist.Query{Account: account, AnyUnresolved: true}) {
 		switch {
 		case err != nil:
 			return nil, err
-		case !request.InAccount(&rec, account) || rec.Recipe != recipe || !isInTheWay(&rec, operation.Lookalike{OwnKey: rec.Key == call.Record.Key, Undoubted: l.RunsUndoubted(&rec)}):
+		case !request.InAccount(&rec, account) || rec.Recipe != recipe || !isInTheWay(&rec, intent.Lookalike{OwnKey: rec.Key == call.Record.Key, Undoubted: l.RunsUndoubted(&rec)}):
 			continue
 		case call.Read.Compare(&rec) != request.OtherRequest && !l.endedSince(ctx, &rec):
 			return &rec, nil
@@ -284,11 +313,11 @@ func (l *Lookalikes) endedSince(ctx context.Context, listed *persist.Record) boo
 	if err == nil {
 		listed.LeaseOwner, listed.LeaseUntil = now.LeaseOwner, now.LeaseUntil
 	}
-	return err == nil && now.State.Final() && !isInTheWay(&now, operation.Lookalike{})
+	return err == nil && now.State.Final() && !isInTheWay(&now, intent.Lookalike{})
 }
 
 // isInTheWay reports whether an operation under a generated key stops a call of the same request without a named key.
-func isInTheWay(rec *persist.Record, like operation.Lookalike) bool {
+func isInTheWay(rec *persist.Record, like intent.Lookalike) bool {
 	op := operation.OpOf(rec, 0)
-	return op.InTheWay(like) != operation.NotInTheWay
+	return like.InTheWay(&op) != intent.NotInTheWay
 }

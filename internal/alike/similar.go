@@ -3,7 +3,7 @@ package alike
 import (
 	"context"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -42,14 +42,14 @@ func (l *Lookalikes) similarAmong(ctx context.Context, query persist.Query, name
 		switch {
 		case err != nil:
 			return nil, err
-		case l.Reader.Like(named, &rec) && isInTheWay(&rec, operation.Lookalike{Undoubted: l.RunsUndoubted(&rec)}) && !l.endedSince(ctx, &rec):
+		case l.Reader.Like(named, &rec) && isInTheWay(&rec, intent.Lookalike{Undoubted: l.RunsUndoubted(&rec)}) && !l.endedSince(ctx, &rec):
 			return &rec, nil
 		}
 	}
 	return nil, nil
 }
 
-// notKnown is the fingerprint of a request with an unknown body.
+// notKnown is a function for fingerprints of a request with an unknown body: it knows none.
 func notKnown(string) ([]byte, bool) { return nil, false }
 
 // MayStand reports whether an operation of the same account, origin, method and target stands in the journal, or may yet appear there,

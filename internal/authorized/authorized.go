@@ -152,7 +152,8 @@ func (c *Client) HoldBegun(ctx context.Context, origin string) error {
 	return c.HoldSent(ctx, origin)
 }
 
-// HoldSent has the journal hold the origin of a request with credentials. After an error the request must not be sent.
+// HoldSent notes in the journal that requests to origin have credentials, unless the journal has the note already. After an error the request must
+// not be sent.
 func (c *Client) HoldSent(ctx context.Context, origin string) error {
 	listed := c.Listed != nil && c.Listed.Allows(origin) && c.Origins.holds(c.Listed.Name())
 	if listed || c.Origins.holds(origin) {

@@ -78,7 +78,7 @@ func Start(t *testing.T) *Browser {
 	return c
 }
 
-// profileDir is a directory for the browser's own files. Its helper processes
+// profileDir returns a directory for the browser's own files. Its helper processes
 // outlive it by a moment and still write there, so that t.TempDir, which
 // removes once, now and then fails.
 func profileDir(t *testing.T) string {
@@ -101,6 +101,7 @@ func profileDir(t *testing.T) string {
 	return dir
 }
 
+// pipe returns both ends of a new pipe. They are closed at the end of the test.
 func pipe(t *testing.T) (*os.File, *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -111,6 +112,7 @@ func pipe(t *testing.T) (*os.File, *os.File) {
 	return r, w
 }
 
+// attach opens an empty page, and turns on its events.
 func (c *Browser) attach() {
 	c.t.Helper()
 	var target struct{ TargetID, SessionID string }
@@ -223,7 +225,7 @@ func (c *Browser) Complaints() []string {
 	return list
 }
 
-// Requests are the URLs that the page asked the network for.
+// Requests returns the URLs that the page asked the network for.
 func (c *Browser) Requests() []string {
 	c.t.Helper()
 	var urls []string

@@ -117,9 +117,9 @@ type Verdict struct {
 // Classify returns the verdict of an answer on its operation. p is the profile of the API, and f has the known facts of the operation.
 // While an earlier send is in doubt, the outcome stays unknown unless the answer settles that one as well.
 func Classify(p *profile.Profile, a Answer, f Facts) Verdict {
-	r := reader{Answer: a, facts: f}
+	r := reader{answer: content{Answer: a}, facts: f}
 	v := r.byMatchers(p)
-	v.Replayed = r.matchAny(p.Replay) == hit
+	v.Replayed = r.answer.matchAny(p.Replay) == hit
 	if v.Kind == KindUnknown && v.Again && a.Status >= 500 && v.Replayed {
 		v.Again, v.Hold, v.Reason = false, true, ReasonStoredError
 	}
@@ -147,7 +147,7 @@ func (r *reader) byMatchers(p *profile.Profile) Verdict {
 		{p.InProgress, Verdict{Kind: KindInFlight, Again: true}},
 		{p.Unclear, Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear}},
 	} {
-		switch r.matchAny(row.list) {
+		switch r.answer.matchAny(row.list) {
 		case hit:
 			return row.says
 		case unreadable:
@@ -160,7 +160,7 @@ func (r *reader) byMatchers(p *profile.Profile) Verdict {
 // byStatus returns the verdict that the status alone gives. It is asked if none of the profile's matchers hits. Again means that the request may be
 // sent again, and Hold that nothing is sent until a person has looked.
 func (r *reader) byStatus(p *profile.Profile) Verdict {
-	status := r.Status
+	status := r.answer.Status
 	switch {
 	case status >= 200 && status < 300:
 		return r.success(p)
@@ -197,25 +197,25 @@ func isOpen(status int) bool {
 // may lead to a login page. A caller of plain HTTP has asked for what net/http gives, and follows it.
 func (r *reader) isSuccessElsewhere(p *profile.Profile) bool {
 	told := p.Own.SeeOther == profile.Yes || r.facts.PlainHTTP
-	return told && r.SameOrigin && len(p.Verdicts) == 0 && !r.isUnaskedPage(p)
+	return told && r.answer.SameOrigin && len(p.Verdicts) == 0 && !r.isUnaskedPage(p)
 }
 
 // obeyShouldRetry applies the profile's should-retry header to v. The header may stop or allow another attempt;
 // it never makes an unknown outcome known. stop is true if the server said no.
 func (r *reader) obeyShouldRetry(p *profile.Profile, v *Verdict) (stop bool) {
-	if p.ShouldRetry.Header == "" || r.Status < 400 || v.AlreadyDone || v.Kind == KindMismatch || v.Hold {
+	if p.ShouldRetry.Header == "" || r.answer.Status < 400 || v.AlreadyDone || v.Kind == KindMismatch || v.Hold {
 		return false
 	}
-	switch advice := strings.ToLower(strings.TrimSpace(r.Header.Get(p.ShouldRetry.Header))); {
+	switch advice := strings.ToLower(strings.TrimSpace(r.answer.Header.Get(p.ShouldRetry.Header))); {
 	case advice == "":
-		stop = p.ShouldRetry.Absent == profile.No && (v.Kind == KindUnknown || v.Kind == KindFinal) && r.fromAPI()
+		stop = p.ShouldRetry.Absent == profile.No && (v.Kind == KindUnknown || v.Kind == KindFinal) && fromAPI(&r.answer.Answer)
 	case advice == p.ShouldRetry.No:
 		stop = true
 	case advice == p.ShouldRetry.Yes:
 		v.Again = v.Flaw == FlawNone
 	}
 	if stop {
-		if v.Kind == KindUnknown && r.Status >= 500 {
+		if v.Kind == KindUnknown && r.answer.Status >= 500 {
 			v.Hold, v.Reason = true, ReasonStoredError
 		}
 		v.Again = false
@@ -223,11 +223,11 @@ func (r *reader) obeyShouldRetry(p *profile.Profile, v *Verdict) (stop bool) {
 	return stop
 }
 
-// fromAPI reports whether an error looks like the API's own: only then does the lack of a header mean something. The
-// answers of a gateway lack the header, too: 502, 503 and 504, pages, and errors without a body.
-func (r *reader) fromAPI() bool {
-	gateway := r.Status >= http.StatusBadGateway && r.Status <= http.StatusGatewayTimeout
-	return !gateway && len(bytes.TrimSpace(r.Body)) > 0 && !r.isPage()
+// fromAPI reports whether an error looks like the API's own. Only then a missing header has a meaning, since answers of a gateway have none: 502, 503
+// and 504, HTML pages, and errors without a body.
+func fromAPI(a *Answer) bool {
+	gateway := a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout
+	return !gateway && len(bytes.TrimSpace(a.Body)) > 0 && !isPage(a)
 }
 
 // settles reports whether v counts although an earlier attempt is in doubt: v claims nothing of the earlier attempt,
@@ -238,14 +238,14 @@ func (r *reader) settles(p *profile.Profile, v *Verdict) bool {
 		return true // they claim nothing
 	case v.Kind == KindMismatch, v.AlreadyDone:
 		return true // said of the key itself; a mismatch is held
-	case r.Status < 400 && !v.Refused:
+	case r.answer.Status < 400 && !v.Refused:
 		return true
-	case v.Kind == KindRefused, fromAnyLayer(r.Status):
+	case v.Kind == KindRefused, fromAnyLayer(r.answer.Status):
 		return false
 	case p.Carrier.Place == profile.Nowhere, !r.facts.Protected:
 		return false // without a protecting key no answer is stored for the earlier attempt
 	}
-	return v.Replayed || r.matchAny(p.Stored.Client) == hit
+	return v.Replayed || r.answer.matchAny(p.Stored.Client) == hit
 }
 
 // fromAnyLayer reports whether something in front of the API may give the status. Such a status says nothing of an
@@ -269,14 +269,14 @@ func stillUnknown(status int, v Verdict) Verdict {
 // stored unless the profile denies it: otherwise no key would protect anything.
 func (r *reader) stored(p *profile.Profile, v *Verdict) bool {
 	switch {
-	case v.Kind != KindFinal || !r.facts.Protected || fromAnyLayer(r.Status):
+	case v.Kind != KindFinal || !r.facts.Protected || fromAnyLayer(r.answer.Status):
 		return false
 	case v.Replayed || v.AlreadyDone:
 		return true
-	case r.Status < 400 && !v.Refused:
+	case r.answer.Status < 400 && !v.Refused:
 		return p.Stored.Success != profile.No
 	}
-	return r.matchAny(p.Stored.Client) == hit
+	return r.answer.matchAny(p.Stored.Client) == hit
 }
 
 // Once changes the verdict on an attempt at an operation without a protecting key. Only an unsent attempt may be made

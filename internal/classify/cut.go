@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// isCut reports whether a 2xx lacks its end: its content coding ends early, or its JSON does. Of a body that only the end of the connection ends, XML with an
-// open element is cut, too, and so is declared JSON or XML of no byte.
-func (r *reader) isCut() bool {
-	kind := r.Header.Get("Content-Type")
+// isCut reports whether a 2xx lacks its end: its content coding ends early, or its JSON does. If only the end of the connection ends the body, two
+// more bodies count as cut: XML with an open element, and an empty body declared as JSON or XML.
+func isCut(a *Answer) bool {
+	kind := a.Header.Get("Content-Type")
 	switch {
-	case r.CodingCut, r.Whole && endsEarly(r.Body):
+	case a.CodingCut, a.Whole && endsEarly(a.Body):
 		return true
-	case r.Framed || !r.Whole:
+	case a.Framed || !a.Whole:
 		return false
-	case len(bytes.TrimSpace(r.Body)) == 0:
-		return r.Status != http.StatusNoContent && r.Status != http.StatusResetContent && (isJSON(kind) || isXML(kind))
-	case isXML(kind) || bytes.HasPrefix(bytes.TrimSpace(r.Body), []byte("<?xml")):
-		return xmlEndsEarly(r.Body)
+	case len(bytes.TrimSpace(a.Body)) == 0:
+		return a.Status != http.StatusNoContent && a.Status != http.StatusResetContent && (isJSON(kind) || isXML(kind))
+	case isXML(kind) || bytes.HasPrefix(bytes.TrimSpace(a.Body), []byte("<?xml")):
+		return xmlEndsEarly(a.Body)
 	}
 	return false
 }

@@ -48,7 +48,7 @@ func (r *reader) success(p *profile.Profile) Verdict {
 	default:
 		return Verdict{Kind: KindFinal}
 	}
-	again := p.Named() || flaw == FlawCut && !r.Framed
+	again := p.Named() || flaw == FlawCut && !r.answer.Framed
 	if !again || !r.facts.Protected || r.facts.Repeated {
 		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear, Flaw: flaw}
 	}
@@ -62,8 +62,8 @@ func (r *reader) refusal(p *profile.Profile) Verdict {
 	if r.speaksOfKey(p) {
 		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear, Flaw: FlawKey}
 	}
-	flaw := r.refusalFlaw()
-	if flaw == FlawNone || slices.Contains(p.Own.Bare, r.Status) {
+	flaw := refusalFlaw(&r.answer.Answer)
+	if flaw == FlawNone || slices.Contains(p.Own.Bare, r.answer.Status) {
 		return Verdict{Kind: KindFinal}
 	}
 	return Verdict{Kind: KindRefused, Flaw: flaw}
@@ -71,36 +71,59 @@ func (r *reader) refusal(p *profile.Profile) Verdict {
 
 // SuccessFlaw returns the flaw of a 2xx. An empty one has none: many APIs answer so.
 func SuccessFlaw(p *profile.Profile, a Answer, f Facts) Flaw {
-	r := reader{Answer: a, facts: f}
+	r := reader{answer: content{Answer: a}, facts: f}
 	return r.successFlaw(p)
 }
 
 // isUnaskedPage reports whether an answer is an HTML page that neither the profile nor the request lets expect.
 func (r *reader) isUnaskedPage(p *profile.Profile) bool {
-	return p.Own.HTML != profile.Yes && !r.facts.TakesHTML && r.isPage()
+	return p.Own.HTML != profile.Yes && !r.facts.TakesHTML && isPage(&r.answer.Answer)
 }
 
-// successFlaw returns the flaw of a 2xx, the reason against its being the API's own whole answer: a page or a text that nobody asked for, or a body without
-// its end.
+// isUnaskedText reports whether a 2xx is a text with the type text/html, expected by neither the profile nor the request. Interpreters of scripts give their
+// messages this type, also those of a lost database.
+func (r *reader) isUnaskedText(p *profile.Profile) bool {
+	a := &r.answer
+	if p.Own.HTML == profile.Yes || r.facts.TakesHTML || a.Unread || a.Status < 200 || a.Status > 299 || !isHTML(a.Header.Get("Content-Type")) {
+		return false
+	}
+	return isMessage(a.Body)
+}
+
+// speaksOfKey reports whether a 400 or 422 speaks of idempotency, or of a used key, without a meaning in the profile. The key may have been used before, with an effect: the
+// journal of that program may be lost. It is false for a stored answer. A 409 claims nothing in any case.
+func (r *reader) speaksOfKey(p *profile.Profile) bool {
+	a := &r.answer
+	switch {
+	case a.Status != http.StatusBadRequest && a.Status != http.StatusUnprocessableEntity, p.Carrier.Place == profile.Nowhere:
+		return false
+	case a.matchAny(p.Replay) == hit, a.matchAny(p.Stored.Client) == hit:
+		return false
+	}
+	return namesUsedKey(a.Body)
+}
+
+// successFlaw returns the flaw of a 2xx, the reason for which it may not be the API's own whole answer: a page or a text although the request asked
+// for none, or a body without its end.
 func (r *reader) successFlaw(p *profile.Profile) Flaw {
 	switch {
 	case r.isUnaskedPage(p), r.isUnaskedText(p):
 		return FlawPage
-	case r.isCut():
+	case isCut(&r.answer.Answer):
 		return FlawCut
 	}
 	return FlawNone
 }
 
 // refusalFlaw returns the flaw of a 4xx, the reason for which it may not be the API's own answer: a page, or no body. The statuses 421, 425 and 429
-// only ask the client to wait or to connect anew, whoever sends them, and have none.
-func (r *reader) refusalFlaw() Flaw {
+// have no flaw: they only ask the client to wait or to connect anew, and this is true from any sender.
+func refusalFlaw(a *Answer) Flaw {
 	switch {
-	case r.Status == http.StatusMisdirectedRequest, r.Status == http.StatusTooEarly, r.Status == http.StatusTooManyRequests:
+	case a.Status == http.StatusMisdirectedRequest, a.Status == http.StatusTooEarly, a.Status == http.StatusTooManyRequests:
 		return FlawNone
-	case r.isPage():
+	case isPage(a):
 		return FlawPage
-	case r.Whole && len(bytes.TrimSpace(r.Body)) == 0:
+	case a.Whole && len(bytes.TrimSpace(a.Body)) == 0:
 		return FlawEmpty
 	}
 	return FlawNone
@@ -109,13 +132,13 @@ func (r *reader) refusalFlaw() Flaw {
 // isPage reports whether the body is an HTML document, by its first bytes: a page may come with the Content-Type of the API.
 // Elements shared with other XML count only if neither the Content-Type nor an XML declaration says XML. If a body could
 // not be decoded, only its Content-Type is known.
-func (r *reader) isPage() bool {
-	if r.Unread {
-		return isHTML(r.Header.Get("Content-Type"))
+func isPage(a *Answer) bool {
+	if a.Unread {
+		return isHTML(a.Header.Get("Content-Type"))
 	}
-	body, declared := skipProlog(fromUTF16(r.Body))
+	body, declared := skipProlog(fromUTF16(a.Body))
 	kind, _, _ := strings.Cut(http.DetectContentType(body), ";")
-	said := r.Header.Get("Content-Type")
+	said := a.Header.Get("Content-Type")
 	switch {
 	case startsElement(body, "<!doctype html"), startsElement(body, "<html"):
 		return true

@@ -11,7 +11,7 @@ import (
 // byVerdicts returns the verdict on a 2xx of an API that says in the body whether the operation succeeded. The profile's verdicts tell how to read
 // the body. If none of them fits, a person must look.
 func (r *reader) byVerdicts(p *profile.Profile) Verdict {
-	switch r.proof(p.Verdicts) {
+	switch r.answer.proof(p.Verdicts) {
 	case profile.ProvesSucceeded:
 		return Verdict{Kind: KindFinal}
 	case profile.ProvesRefused:
@@ -26,13 +26,13 @@ func (r *reader) byVerdicts(p *profile.Profile) Verdict {
 
 // proof returns the most cautious outcome proved by the body. It is unknown if the body proves none, was not read whole,
 // or is not one JSON value.
-func (r *reader) proof(list []profile.Verdict) profile.Proof {
-	if !r.Whole || r.Unread || !json.Valid(r.Body) {
+func (c *content) proof(list []profile.Verdict) profile.Proof {
+	if !c.Whole || c.Unread || !json.Valid(c.Body) {
 		return profile.ProvesUnknown
 	}
 	found := map[profile.Proof]bool{}
 	for _, v := range list {
-		if r.meets(&v) {
+		if c.meets(&v) {
 			found[v.Proves] = true
 		}
 	}
@@ -46,11 +46,11 @@ func (r *reader) proof(list []profile.Verdict) profile.Proof {
 
 // meets reports whether the body fits a verdict of the profile: it has exactly one value at the verdict's pointer, and this is one of the verdict's
 // values. A verdict without values takes any but null.
-func (r *reader) meets(v *profile.Verdict) bool {
-	if len(jsonpointer.Texts(r.Body, v.Pointer)) != 1 {
+func (c *content) meets(v *profile.Verdict) bool {
+	if len(jsonpointer.Texts(c.Body, v.Pointer)) != 1 {
 		return false
 	}
-	switch value := jsonpointer.Value(r.json(), v.Pointer).(type) {
+	switch value := jsonpointer.Value(c.json(), v.Pointer).(type) {
 	case nil:
 		return slices.Contains(v.Equals, "null")
 	case []any:
@@ -58,7 +58,7 @@ func (r *reader) meets(v *profile.Verdict) bool {
 	case map[string]any:
 		return len(v.Equals) == 0 || len(value) == 0 && slices.Contains(v.Equals, "{}")
 	}
-	text, _ := jsonpointer.Text(r.json(), v.Pointer)
+	text, _ := jsonpointer.Text(c.json(), v.Pointer)
 	return len(v.Equals) == 0 || slices.Contains(v.Equals, text)
 }
 
@@ -78,11 +78,11 @@ func hasNoData(answer any) bool {
 // graphQLFailed reports whether the answer to a GraphQL request has errors and no data (GraphQL specification, section 7.1). If the request
 // only may be one, the answer must have nothing that the specification does not know.
 func (r *reader) graphQLFailed() bool {
-	if !r.facts.GraphQL && !r.facts.MayBeGraphQL || !r.Whole {
+	if !r.facts.GraphQL && !r.facts.MayBeGraphQL || !r.answer.Whole {
 		return false
 	}
-	errors, _ := jsonpointer.Value(r.json(), "/errors").([]any)
-	return len(errors) > 0 && hasNoData(r.json()) && (r.facts.GraphQL || graphQLOnly(r.json(), errors))
+	errors, _ := jsonpointer.Value(r.answer.json(), "/errors").([]any)
+	return len(errors) > 0 && hasNoData(r.answer.json()) && (r.facts.GraphQL || graphQLOnly(r.answer.json(), errors))
 }
 
 // graphQLOnly reports whether an answer is a GraphQL response with errors: it has no other members than GraphQL's, and each of its errors has a

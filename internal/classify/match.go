@@ -8,12 +8,17 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// reader is an answer. Its body is decoded as JSON when a matcher first asks for it.
-type reader struct {
+// content is an answer to be compared with a profile. Its body is decoded as JSON when a matcher first asks for it.
+type content struct {
 	Answer
-	facts    Facts
 	decoded  bool
 	document any // nil if the body is no JSON
+}
+
+// reader is an answer to an operation of which these facts are known.
+type reader struct {
+	answer content
+	facts  Facts
 }
 
 // match is the three-valued result of a matcher.
@@ -27,10 +32,10 @@ const (
 
 // matchAny compares the answer with several matchers of a profile. It returns hit if one of them hits, else unreadable if one could not be decided
 // since the body was not kept whole, else miss.
-func (r *reader) matchAny(list []profile.Matcher) match {
+func (c *content) matchAny(list []profile.Matcher) match {
 	result := miss
 	for i := range list {
-		switch r.match(&list[i]) {
+		switch c.match(&list[i]) {
 		case hit:
 			return hit
 		case unreadable:
@@ -40,32 +45,32 @@ func (r *reader) matchAny(list []profile.Matcher) match {
 	return result
 }
 
-// match compares the answer with one matcher of a profile: all of its conditions must hold. The body comes last: only it can be unreadable, if it was
-// not kept whole.
-func (r *reader) match(m *profile.Matcher) match {
+// match compares the answer with one matcher of a profile. It returns hit if all conditions hold, miss if one fails, and unreadable if a condition of
+// the body is left and the body was not kept whole.
+func (c *content) match(m *profile.Matcher) match {
 	switch {
-	case len(m.Status) > 0 && !slices.Contains(m.Status, r.Status):
+	case len(m.Status) > 0 && !slices.Contains(m.Status, c.Status):
 		return miss
-	case m.Header != "" && !hasWord(r.Header.Values(m.Header), m.Has):
+	case m.Header != "" && !hasWord(c.Header.Values(m.Header), m.Has):
 		return miss
 	case m.Pointer == "":
 		return hit
-	case !r.Whole:
+	case !c.Whole:
 		return unreadable
 	}
-	text, found := jsonpointer.Text(r.json(), m.Pointer)
+	text, found := jsonpointer.Text(c.json(), m.Pointer)
 	if !found || (len(m.Equals) > 0 && !slices.Contains(m.Equals, text)) {
 		return miss
 	}
 	return hit
 }
 
-// json returns the body decoded as JSON; nil if it is none. The body is decoded once.
-func (r *reader) json() any {
-	if !r.decoded {
-		r.document, r.decoded = jsonpointer.Decode(r.Body), true
+// json returns the body decoded as JSON; nil if the body is not JSON. It decodes the body once.
+func (c *content) json() any {
+	if !c.decoded {
+		c.document, c.decoded = jsonpointer.Decode(c.Body), true
 	}
-	return r.document
+	return c.document
 }
 
 // hasWord reports whether one of the words is in a value as a whole word, as profile.Matcher defines it.

@@ -26,7 +26,7 @@ const (
 // body by their pointers. Nothing is proved if a value to be compared is missing on either side, or if a 404 may come
 // from something in front of the API. A resource that the profile's verdicts read as anything but a success or a refusal does not tell, either.
 func ByReference(p *profile.Profile, asked func(pointer string) any, a Answer) Finding {
-	ref, r := p.Reference, reader{Answer: a}
+	ref, r := p.Reference, reader{answer: content{Answer: a}}
 	switch {
 	case a.Status == http.StatusNotFound && ref.List == "" && r.refusal(p).Kind == KindFinal:
 		return FindingNone
@@ -65,7 +65,7 @@ func proofOf(resource any, list []profile.Verdict) profile.Proof {
 	if err != nil {
 		return profile.ProvesUnknown
 	}
-	r := reader{Answer: Answer{Body: body, Whole: true}}
+	r := content{Answer: Answer{Body: body, Whole: true}}
 	return r.proof(list)
 }
 
@@ -73,7 +73,7 @@ func proofOf(resource any, list []profile.Verdict) profile.Proof {
 // the resource that it names; zero if there is none. The profile's verdicts read the resource as they read a 2xx. If no earlier attempt of the operation is in
 // doubt, another request has made the resource: it counts only if it repeats the values of this one. request is the body of the operation.
 func AlreadyDone(p *profile.Profile, done Verdict, request []byte, found Answer, inDoubt bool) Verdict {
-	r := reader{Answer: found}
+	r := content{Answer: found}
 	if len(p.Verdicts) > 0 {
 		switch r.proof(p.Verdicts) {
 		case profile.ProvesSucceeded:
@@ -227,11 +227,13 @@ func equal(a, b any) (same, known bool) {
 	return false, true
 }
 
+// isNumber reports whether a JSON value is a number.
 func isNumber(value any) bool {
 	_, is := value.(json.Number)
 	return is
 }
 
+// scalarText returns a JSON value as jsonpointer.Text writes it; "" for an object or a list.
 func scalarText(value any) string {
 	text, _ := jsonpointer.Text([]any{value}, "/0")
 	return text

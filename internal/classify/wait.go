@@ -16,7 +16,7 @@ import (
 // read whole says nothing.
 func Wait(hints []profile.Hint, a Answer, now time.Time) time.Duration {
 	var longest time.Duration
-	body := reader{Answer: a}
+	body := content{Answer: a}
 	for _, hint := range hints {
 		unit := time.Second
 		if hint.Unit == profile.Milliseconds {
@@ -39,11 +39,11 @@ func Wait(hints []profile.Hint, a Answer, now time.Time) time.Duration {
 
 // wait returns the body's text at pointer; empty if there is none. A number with a fraction, such as 1.5, is rounded up:
 // JSON allows it, and a header does not.
-func (r *reader) wait(pointer string) []string {
-	if !r.Whole {
+func (c *content) wait(pointer string) []string {
+	if !c.Whole {
 		return nil
 	}
-	text, found := jsonpointer.Text(r.json(), pointer)
+	text, found := jsonpointer.Text(c.json(), pointer)
 	whole, fraction, hasFraction := strings.Cut(text, ".")
 	if n, err := strconv.ParseUint(whole, 10, 32); hasFraction && err == nil && isDigits(fraction) {
 		text = strconv.FormatUint(n, 10)

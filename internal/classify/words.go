@@ -2,27 +2,17 @@ package classify
 
 import (
 	"bytes"
-	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // wordsMax bounds the part of a body that is searched for words.
 const wordsMax = 8 << 10
 
-// speaksOfKey reports whether a 400 or 422 speaks of idempotency, or of a used key, without a meaning in the profile. The key may have been used before, with an effect: the
-// journal of that program may be lost. It is false for a stored answer, and for one about a missing or malformed key: then nothing was looked up. A 409 claims
-// nothing in any case.
-func (r *reader) speaksOfKey(p *profile.Profile) bool {
-	switch {
-	case r.Status != http.StatusBadRequest && r.Status != http.StatusUnprocessableEntity, p.Carrier.Place == profile.Nowhere:
-		return false
-	case r.matchAny(p.Replay) == hit, r.matchAny(p.Stored.Client) == hit:
-		return false
-	}
-	text := spaced.Replace(lower(r.Body))
+// namesUsedKey reports whether a text speaks of idempotency, or of a used key. It is false for one about a missing or malformed key: then nothing
+// was looked up.
+func namesUsedKey(body []byte) bool {
+	text := spaced.Replace(lower(body))
 	if !strings.Contains(text, "idempoten") {
 		return containsAny(text, keyPhrases)
 	}
@@ -49,13 +39,10 @@ var (
 	}
 )
 
-// isUnaskedText reports whether a 2xx is a text with the type text/html, expected by neither the profile nor the request. Interpreters of scripts give their
-// messages this type, also those of a lost database. JSON and declared XML are answers of an API. So is one word without the name of a failure, such as OK.
-func (r *reader) isUnaskedText(p *profile.Profile) bool {
-	if p.Own.HTML == profile.Yes || r.facts.TakesHTML || r.Unread || r.Status < 200 || r.Status > 299 || !isHTML(r.Header.Get("Content-Type")) {
-		return false
-	}
-	text, declared := skipProlog(fromUTF16(r.Body))
+// isMessage reports whether a body called HTML is a text for people: several words, a long word, or the name of a failure. It is false for answers of
+// an API: JSON, declared XML, and a single other word such as OK.
+func isMessage(body []byte) bool {
+	text, declared := skipProlog(fromUTF16(body))
 	text = bytes.TrimSpace(text)
 	switch {
 	case len(text) == 0, text[0] == '{', text[0] == '[', declared:
@@ -73,7 +60,7 @@ var failures = []string{
 	"timed", "mainten", "offline", "not_", "not-", "notfound", "abort", "cancel", "expire", "login", "busy", "wrong", "false",
 }
 
-// lower returns the beginning of a text in lower case.
+// lower returns the first wordsMax bytes of a text in lower case.
 func lower(text []byte) string { return strings.ToLower(string(text[:min(len(text), wordsMax)])) }
 
 // containsAny reports whether a text contains one of the parts.

@@ -51,7 +51,8 @@ func EndsEarly(h http.Header, body []byte, limit int64) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// begins reports whether a body begins with the mark of its coding, as far as it goes. Bare deflate has no mark.
+// begins reports whether a body begins with the mark of its coding; a shorter body is compared as far as it goes. It is false for an empty body, and
+// for deflate without a zlib header, which has no mark.
 func begins(coding string, body []byte) bool {
 	const gzipMark = "\x1f\x8b"
 	switch coding {
@@ -64,7 +65,7 @@ func begins(coding string, body []byte) bool {
 	return false
 }
 
-// isWrapped reports whether deflate begins with the two bytes of its zlib wrapper.
+// isWrapped reports whether a deflate body begins with the two bytes of a zlib header. head must have at least two bytes.
 func isWrapped(head []byte) bool { return head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 }
 
 // contentCodings returns the codings of a body in the order of their application (RFC 9110 section 8.4).

@@ -37,10 +37,24 @@ func Main() {
 	// die in the middle of an attempt because of it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	place.QuietRedis()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// After the first signal the default comes back: the second kills.
-	context.AfterFunc(ctx, stop)
-	os.Exit(Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(Run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// untilSignal returns a context that the first signal ends. The second one kills.
+func untilSignal() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	go func() {
+		<-signals
+		signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		end()
+		<-signals // The default of SIGQUIT prints all goroutines, and exits with the status for "nothing was sent".
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
+	}()
+	return ctx
 }
 
 // Run runs the command without a process of its own, and returns the exit status. When ctx ends, running sends come to their end,

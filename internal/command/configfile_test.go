@@ -29,14 +29,19 @@ func TestConfigurationFile(t *testing.T) {
 		t.Errorf("stderr %q", got.Err)
 	}
 	for text, want := range map[string]string{
-		"workers\n":          "line 1: want flag = value, or command.flag = value",
-		"\nbatch.nope = 1\n": "line 2: batch has no flag --nope",
-		"workers = many\n":   "line 1: --workers: want a whole number",
+		"workers\n":                          "line 1: want flag = value, or command.flag = value",
+		"\nbatch.nope = 1\n":                 "line 2: batch has no flag --nope",
+		"workers = many\n":                   "line 1: --workers: want a whole number",
+		"workers = 2\n\nbatch.workers = 3\n": "line 3: --workers has its value from line 1 already",
 	} {
 		commandtest.WriteFile(t, config, text)
 		if got := commandtest.Run(t, batch...).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, "configuration file "+config+": "+want) {
 			t.Errorf("%q: stderr %q", text, got.Err)
 		}
+	}
+	commandtest.WriteFile(t, config, "header = X-A: 1\nbatch.header = X-B: 2\nsend.header = X-C: 3\n")
+	if got := commandtest.Run(t, batch...).Want(t, terminal.ExitOK); !strings.Contains(got.Out, `"headers":["Content-Type","X-A","X-B"]`) {
+		t.Errorf("two lines of a flag that may be repeated: %s", got.Out)
 	}
 	t.Setenv("ONCEHTTP_CONFIG", config+"x")
 	commandtest.Run(t, batch...).Usage(t, "oncehttp: configuration file "+config+"x: no such file or directory")

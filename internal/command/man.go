@@ -12,6 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
+// manCommand returns the command oncehttp man.
 func manCommand(s terminal.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",

@@ -7,21 +7,25 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// The first Ctrl-C lets the attempt on the wire come to its end; the second
-// kills.
+// The first Ctrl-C or Ctrl-\ lets the attempt on the wire come to its end; the second kills.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
+		signal  os.Signal
 		signals int
 		want    int
-	}{{"one", 1, terminal.ExitUnknown}, {"two", 2, -1}} {
+	}{
+		{"one", os.Interrupt, 1, terminal.ExitUnknown}, {"two", os.Interrupt, 2, -1},
+		{"one quit", syscall.SIGQUIT, 1, terminal.ExitUnknown}, {"two quits", syscall.SIGQUIT, 2, -1},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			arrived, answer := make(chan struct{}), make(chan struct{})
@@ -43,16 +47,16 @@ func TestSignals(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-arrived
-			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			if err := cmd.Process.Signal(tt.signal); err != nil {
 				t.Fatal(err)
 			}
 			<-noted.seen
-			end := commandtest.Killed
+			end := func() int { return commandtest.Killed(t, cmd, tt.signal) }
 			if tt.signals == 1 {
 				release()
-				end = commandtest.Status
+				end = func() int { return commandtest.Status(t, cmd) }
 			}
-			if got := end(t, cmd); got != tt.want {
+			if got := end(); got != tt.want {
 				t.Errorf("status %d, want %d: %s", got, tt.want, noted.text.String())
 			}
 			if tt.signals == 1 {

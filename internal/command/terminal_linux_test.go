@@ -123,6 +123,20 @@ func TestQuestionOfWhatHasMoved(t *testing.T) {
 	}
 }
 
+// TestOneQuestion: an act with a warning, on an operation named without SEEN, asks once.
+func TestOneQuestion(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	for _, act := range [][]string{{"settle", "--absent"}, {"settle", "--happened"}, {"abandon"}} {
+		j := filepath.Join(t.TempDir(), "j.db")
+		commandtest.Run(t, commandtest.Fast("send", "POST", s.URL, "--key", "a", "--journal", j, "--max-attempts", "1")...).Want(t, terminal.ExitUnknown)
+		status, out, shown := typed(t, nil, "", []string{"y"}, append([]string{"journal", act[0], "a", "--journal", j}, act[1:]...)...)
+		if n := strings.Count(shown, "[y/N]"); status != terminal.ExitOK || n > 1 || !strings.Contains(shown, "a: pending, POST") || !strings.HasSuffix(out, ": a\n") {
+			t.Errorf("%v: status %d, %d questions, stdout %q, terminal %q", act, status, n, out, shown)
+		}
+	}
+}
+
 // TestQuestionOfACopy: a batch of a renamed file, and one of the same rows under other keys, ask on a terminal. No sends nothing.
 func TestQuestionOfACopy(t *testing.T) {
 	t.Parallel()

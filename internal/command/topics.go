@@ -22,7 +22,7 @@ const resultsTopic = `Each line that batch, send --json and journal resume print
   accepted   a 202: the server has taken it on, and it may still fail
   duplicate  done before: by another row ("of_row"), or so the server says; held,
              with exit status 3, where it does not say by whom (--already-done)
-  declined   the business said no: a 402, or what --declined names, at any status
+  declined   the business said no: a 402, or what --declined names in a 2xx or a final 4xx
   invalid    any other final 4xx
   rejected   nothing happened, and nothing is pending: the server refused to act
              (401, 403, 429 ...), or nothing was sent; journal stuck --rejected
@@ -32,13 +32,15 @@ const resultsTopic = `Each line that batch, send --json and journal resume print
 
 Beside it stand "outcome" (what is known of the operation; "absent": a person
 settled it so after it was sent), "status" (of the answer) and, where it is not
-done, "error" with a code and a message.
+done, "error" with a code and a message. "doubt" beside done or accepted is what speaks
+against that, such as /status=pending in the answer; the result stands.
 
 Some APIs have no idempotency key, and take a number of yours only once. Say
 which answer says that it was used, where to look, and what must be equal:
 --already-done 409:/error/code=duplicate_order --lookup '/orders?ref={order_id}'
---same amount,currency. After a lost answer the row is then done if exactly one
-order is found and it is the same, else held as a mismatch. A duplicate on the
+--same amount,currency. After a lost answer the row is sent again, so that the API's
+check of the number must hold, and is then done if exactly one order is found and it
+is the same, else held as a mismatch. A duplicate on the
 first send is held: somebody else may have used the number.
 
 Some APIs decline inside a 200. Say how: --declined '/resultCode=Refused' is a
@@ -147,7 +149,8 @@ const configurationTopic = `The configuration file gives flags a value where the
 
 It is oncehttp/config in your configuration folder (XDG_CONFIG_HOME), or what
 ONCEHTTP_CONFIG names. Blank lines and lines that begin with # are skipped. A name
-that no command has is an error.
+that no command has is an error, and so is a second line for a flag; one that may be
+repeated takes all of its lines.
 
   ONCEHTTP_JOURNAL  stands for --journal, a URL with its password as well, but
                     never for batch's, whose journal stands beside its input

@@ -87,6 +87,7 @@ const (
 	Base64                 // RFC 4648 section 4, with padding
 )
 
+// encode returns bytes as a text in the encoding.
 func (e Encoding) encode(b []byte) string {
 	if e == Base64 {
 		return base64.StdEncoding.EncodeToString(b)
@@ -94,6 +95,7 @@ func (e Encoding) encode(b []byte) string {
 	return hex.EncodeToString(b)
 }
 
+// decode returns the bytes of a text in the encoding.
 func (e Encoding) decode(text string) ([]byte, error) {
 	if e == Base64 {
 		return base64.StdEncoding.Strict().DecodeString(text)
@@ -150,6 +152,7 @@ func (w Scheme) Verifier(c Check) (Verify, error) {
 	return own.verify, nil
 }
 
+// check returns an error if the scheme or the settings are not complete, or contradict each other.
 func (w *verifier) check() error {
 	switch {
 	case len(w.Fields) == 0 && !strings.Contains(w.Text, "{body}"):
@@ -186,6 +189,8 @@ func (w *verifier) key(secret []byte) ([]byte, error) {
 // signaturesMax bounds the signatures of a header.
 const signaturesMax = 16
 
+// verify returns ErrSignature unless the event has a valid signature, by the header or, without w.Header, by its fields. value returns a field of the
+// body.
 func (w *verifier) verify(header http.Header, body []byte, value func(string) (string, bool)) error {
 	if w.Header == "" {
 		return w.verifyFields(value)

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// decidesNothing names the functions of internal/operation that have a condition and no rule: they make words, or name a part of a rule that
+// decidesNothing names the functions of internal/operation, internal/intent and internal/acts that have a condition and no rule: they make words, or name a part of a rule that
 // stands at their callers.
 var decidesNothing = map[string]string{
-	"isRekeyed":    "a name for two reasons",
+	"IsRekeyed":    "a name for two reasons",
 	"goOn":         "the step after a rule",
 	"Waited":       "the step after a rule",
 	"GlanceOf":     "a name for a state",
@@ -26,15 +26,21 @@ var decidesNothing = map[string]string{
 	"standingText": "words",
 }
 
-// TestRulesNameTheirInvariants: each function of internal/operation, and of the rules of forgetting, with a condition names the invariants that it keeps, or
+// deciding are the packages that decide, and do nothing.
+var deciding = []string{"internal/operation", "internal/intent", "internal/acts"}
+
+// TestRulesNameTheirInvariants: each function of the packages that decide, and of the rules of forgetting, with a condition names the invariants that it keeps, or
 // stands in decidesNothing; and docs/invariants.md has each number that is named.
 func TestRulesNameTheirInvariants(t *testing.T) {
 	t.Parallel()
 	listed := invariants(t)
-	files, err := filepath.Glob("internal/operation/*.go")
-	files = append(files, "persist/keeping.go") // rules that journals apply
-	if err != nil || len(files) == 1 {
-		t.Fatalf("the files of internal/operation: %d, error %v", len(files), err)
+	files := []string{"persist/keeping.go"} // rules that journals apply
+	for _, dir := range deciding {
+		found, err := filepath.Glob(dir + "/*.go")
+		if err != nil || len(found) == 0 {
+			t.Fatalf("the files of %s: %d, error %v", dir, len(found), err)
+		}
+		files = append(files, found...)
 	}
 	rules := 0
 	for _, name := range files {

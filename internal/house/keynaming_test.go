@@ -17,7 +17,7 @@ var withoutKey = map[string]string{
 	"makeKey": "a key that could not be made", "countNewKey": "a key that could not be made",
 }
 
-// TestErrorsNameKeysByOneRule: internal/run leaves the key out of an error by operation.CallKey alone.
+// TestErrorsNameKeysByOneRule: internal/run leaves the key out of an error by intent.CallKey alone.
 func TestErrorsNameKeysByOneRule(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("internal/run/*.go")
@@ -37,7 +37,7 @@ func TestErrorsNameKeysByOneRule(t *testing.T) {
 			if f, is := decl.(*ast.FuncDecl); is && leavesKeyOut(f) {
 				found[f.Name.Name] = true
 				if withoutKey[f.Name.Name] == "" {
-					t.Errorf("%s: %s leaves a key out of an error by itself; ask operation.CallKey (unclearTo, namedTo)", name, f.Name.Name)
+					t.Errorf("%s: %s leaves a key out of an error by itself; ask intent.CallKey (unclearTo, namedTo)", name, f.Name.Name)
 				}
 			}
 		}

@@ -67,3 +67,24 @@ func makesError(f *ast.FuncDecl) (makes bool) {
 	})
 	return makes
 }
+
+// TestCausesAreReadAtOnePlace: a caller may end a context with any error, and its cause gets into records, logs and errors. So
+// sanitize.Cause alone reads it. (Invariant 21.)
+func TestCausesAreReadAtOnePlace(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{".", "internal/run", "internal/inflight", "internal/lanes", "internal/lease", "internal/request", "internal/wire", "internal/known", "internal/alike"} {
+		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has %d files, %v", dir, len(files), err)
+		}
+		for _, name := range files {
+			source, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(name, "_test.go") && strings.Contains(string(source), "context.Cause(") {
+				t.Errorf("%s reads a cause; want sanitize.Cause", name)
+			}
+		}
+	}
+}

@@ -6,23 +6,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // Call is one run of an operation, with the callers waiting for its result. Its methods are safe for concurrent
 // use; Run is called once.
 type Call[R any] struct {
+	doing
 	table    *Table[R]
-	number   uint64
 	record   *persist.Record
 	previous *Call[R] // the call of the same operation, given up or answered and not over yet; nil if none
 	patience time.Duration
-	work     Work
-	values   guest
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	draining context.Context
-	sends    atomic.Int64
 
 	// Under table.mu.
 	callers   *Caller[R] // a list through Caller.next
@@ -38,29 +33,44 @@ type Call[R any] struct {
 	users     int  // of the result: the run, and the callers that are not gone
 
 	// Written before done is closed; once done is closed, the result is there.
-	result   R
+	result R
+	panics
+	ending chan struct{} // of an answered call: closed when it is over; else nil
+	done   chan struct{}
+}
+
+// doing is a call as its run sees it: its work, its contexts and its sends.
+type doing struct {
+	number   uint64
+	work     Work
+	values   guest
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	draining context.Context
+	sends    atomic.Int64
+}
+
+// panics holds the panics of a call.
+type panics struct {
 	panicked any
-	late     any           // see PanickedLate
-	ending   chan struct{} // of an answered call: closed when it is over; else nil
-	done     chan struct{}
+	late     any // see PanickedLate
 }
 
 // Number returns the number of the call in its table, from 1 on.
-func (c *Call[R]) Number() uint64 { return c.number }
+func (d *doing) Number() uint64 { return d.number }
 
 // Work returns the work of the call, to be waited for by others.
-func (c *Call[R]) Work() *Work { return &c.work }
+func (d *doing) Work() *Work { return &d.work }
 
 // Values returns a context with the values of the caller that started the call, but with the call in place of the work in
 // them (Work.Context). It never ends.
-func (c *Call[R]) Values() context.Context { return &c.values }
+func (d *doing) Values() context.Context { return &d.values }
 
 // Context returns a context as Values does, but this one ends when the call is given up. Its cause is the reason.
-func (c *Call[R]) Context() context.Context { return c.ctx }
+func (d *doing) Context() context.Context { return d.ctx }
 
-// Draining returns a context. It ends when the call must not wait for another attempt any more. An attempt on the wire
-// goes on.
-func (c *Call[R]) Draining() context.Context { return c.draining }
+// Draining returns a context that ends when the call must begin no further attempt. An attempt on the wire goes on.
+func (d *doing) Draining() context.Context { return d.draining }
 
 // PlainHTTP reports whether one of the callers that wait sees plain HTTP (it uses the client as an http.RoundTripper), and whether one ever did. A
 // Call is one operation that runs in this process, with the callers that wait for it.
@@ -97,19 +107,19 @@ func (c *Call[R]) SetInDoubt(inDoubt bool) {
 }
 
 // SetSends sets the number of sends of the call, with those being made.
-func (c *Call[R]) SetSends(n int) { c.sends.Store(int64(n)) }
+func (d *doing) SetSends(n int) { d.sends.Store(int64(n)) }
 
 // Sends returns the number of sends of the call, as set last by SetSends.
-func (c *Call[R]) Sends() int { return int(c.sends.Load()) }
+func (d *doing) Sends() int { return int(d.sends.Load()) }
 
 // GiveUp ends the call's Context, as if all callers had left because of cause.
-func (c *Call[R]) GiveUp(cause error) { c.cancel(cause) }
+func (d *doing) GiveUp(cause error) { d.cancel(cause) }
 
 // Panicked returns the value of the call's panic, once the call is over.
-func (c *Call[R]) Panicked() any { return c.panicked }
+func (p *panics) Panicked() any { return p.panicked }
 
 // PanickedLate returns the value of a panic after Answer. It is for the caller of Run, once Run has returned.
-func (c *Call[R]) PanickedLate() any { return c.late }
+func (p *panics) PanickedLate() any { return p.late }
 
 // Deserted reports whether nobody would learn of a panic of the call, since its first caller has left or has its answer. It is asked when the call is
 // over.
@@ -178,7 +188,7 @@ func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 		return
 	}
 	if !c.begin() {
-		c.result, ended = crashed(context.Cause(c.ctx)), true
+		c.result, ended = crashed(sanitize.Cause(c.ctx)), true
 		return
 	}
 	if result := run(); c.ending == nil {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -78,7 +79,7 @@ func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (call
 		return caller, Joined
 	}
 	call := &Call[R]{
-		table: t, number: t.Number(), record: e.Record, previous: running, draining: e.Draining,
+		doing: doing{number: t.Number(), draining: e.Draining}, table: t, record: e.Record, previous: running,
 		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, waits: running != nil, users: 1, done: make(chan struct{}),
 	}
 	call.work.parent, call.work.client = by, e.Client
@@ -177,7 +178,7 @@ func (t *Table[R]) GiveUpDraining(client any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, call := range t.calls {
-		if cause := context.Cause(call.draining); cause != nil && call.work.client == client {
+		if cause := sanitize.Cause(call.draining); cause != nil && call.work.client == client {
 			call.cancel(cause)
 		}
 	}
@@ -248,7 +249,7 @@ func (c *Caller[R]) Await() error {
 	if c.until != nil {
 		within, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		defer context.AfterFunc(c.until, func() { cancel(context.Cause(c.until)) })()
+		defer context.AfterFunc(c.until, func() { cancel(sanitize.Cause(c.until)) })()
 		ctx = within
 	}
 	err := c.call.work.wait(ctx, patience, c.call.done)
@@ -279,9 +280,9 @@ func (c *Caller[R]) Leave() {
 // is left and the call is given up, or it started the call and the end is being recorded. Then it stays in the list, so
 // PlainHTTP and Deadline still see it.
 func (c *Caller[R]) leave() (stays bool) {
-	call, cause := c.call, context.Cause(c.ctx)
+	call, cause := c.call, sanitize.Cause(c.ctx)
 	if cause == nil && c.until != nil {
-		cause = context.Cause(c.until)
+		cause = sanitize.Cause(c.until)
 	}
 	call.table.mu.Lock()
 	defer call.table.mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
 // ErrCircle is the error of a wait for work, if the work itself waits for the one about to wait.
@@ -48,7 +50,7 @@ func NewNaming(ctx context.Context, client any) *Work {
 	return &Work{parent: From(ctx), client: client, naming: true}
 }
 
-// Authorizing returns the work of one Authorize of a request to the origin.
+// Authorizing returns a new work inside w, for one call of Authorize for a request to origin.
 func (w *Work) Authorizing(origin string) *Work {
 	return &Work{parent: w, client: w.client, origin: origin}
 }
@@ -114,7 +116,7 @@ func (w *Work) wait(ctx context.Context, patience time.Duration, over <-chan str
 		case <-over:
 			return nil
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return sanitize.Cause(ctx)
 		case <-looks:
 			more := w.patient(patience)
 			if more <= 0 {

@@ -64,7 +64,8 @@ type sought struct {
 	end     int // behind the last member, or behind the opening brace
 }
 
-// find looks for the members of a name in the object at the beginning of b. b is valid JSON. ok is false for another kind of value.
+// find looks for the members with a name in the object at the beginning of b. b must be valid JSON. ok is false if b begins with another kind of
+// value.
 func find(b []byte, name string) (found sought, ok bool) {
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {

@@ -25,7 +25,8 @@ type aside struct {
 // asideMost bounds the number of operations kept. Of more, some are tried again sooner.
 const asideMost = 10_000
 
-// Note keeps an operation: for least after the first time, twice as long each further time, most at most.
+// Note keeps an operation that has just failed: until least after now for the first failure, twice as long for each further failure in a row, and
+// never longer than most. If there are too many, it forgets others.
 func (a *Aside) Note(id persist.ID, now time.Time, least, most time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -28,8 +28,8 @@ func (c *Cleared[K]) Doubts() uint64 {
 	return c.doubts
 }
 
-// Clear notes a look without anything unresolved of the request. doubts is the result of Doubts before the look. If
-// there was a doubt since, about any request, the look proves nothing.
+// Clear notes that a look found no unresolved operation with this request. doubts is the result of Doubts before the look. After a later Doubt, about
+// any request, Clear does nothing: the look proves nothing.
 func (c *Cleared[K]) Clear(request K, doubts uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +42,7 @@ func (c *Cleared[K]) Clear(request K, doubts uint64) {
 	c.at[request] = true
 }
 
-// Doubt notes an operation of the request, possibly unresolved from now on.
+// Doubt notes that an operation with this request may be unresolved. Looks at the request before this moment count no more.
 func (c *Cleared[K]) Doubt(request K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,8 +1,12 @@
 package known
 
 import (
+	"context"
 	"errors"
 	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
 // Looks lets simultaneous callers with the same key share a look. The zero value is ready; it is safe for concurrent
@@ -22,44 +26,118 @@ type look[V any] struct {
 	over  chan struct{}
 	value V
 	err   error
+	left  bool // the caller that was to make it has left: there is no result
 }
 
+// lookingKey is the key of a value in the context of a look.
+type lookingKey struct{}
+
 // Share returns the result of a look at key begun after the call, its own or another caller's. f makes the look,
-// without a lock held; only one runs for a key at a time. The result is shared, so its users must not change it
-// without a lock. After a panic of another caller's f, err is errLookEnded.
-func (l *Looks[K, V]) Share(key K, f func() (V, error)) (V, error) {
+// without a lock held. The result is shared, so its users must not change it without a lock. After a panic of another
+// caller's f, err is errLookEnded.
+//
+// Callers wait for the look under way at their key, but f is a user's code, and nobody waits for himself. A call made
+// by f with its context makes a look of its own at once. So does a caller that has waited for as long as patience: f
+// may have made it with another context. A patience of zero is no bound. A wait ends with ctx, and err is its cause
+// then. The context of f has the values of ctx, and does not end: others share its look.
+func (l *Looks[K, V]) Share(ctx context.Context, patience time.Duration, key K, f func(context.Context) (V, error)) (V, error) {
+	within := context.WithValue(context.WithoutCancel(ctx), lookingKey{}, true)
+	if ctx.Value(lookingKey{}) != nil {
+		return f(within)
+	}
+	var late <-chan time.Time
+	for {
+		own, other := l.enter(key)
+		if other == nil {
+			return l.run(key, own, within, f)
+		}
+		if late == nil && patience > 0 {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			late = timer.C
+		}
+		err := other.await(ctx, late)
+		switch {
+		case err == nil && own != nil:
+			l.advance(key, own)
+			return l.run(key, own, within, f)
+		case err == nil && !other.left:
+			return other.value, other.err
+		case own != nil:
+			l.leave(key, own)
+		}
+		switch {
+		case err == errLookLate:
+			return f(within)
+		case err != nil:
+			var none V
+			return none, err
+		}
+	}
+}
+
+// await waits for the end of a look. Errors: the cause of ctx; errLookLate if late comes first.
+func (l *look[V]) await(ctx context.Context, late <-chan time.Time) error {
+	select {
+	case <-l.over:
+		return nil
+	case <-ctx.Done():
+		return sanitize.Cause(ctx)
+	case <-late:
+		return errLookLate
+	}
+}
+
+// enter returns the place of a caller: its own look, and the one to be awaited before; nil: none is under way. Without
+// own the other look is the result. An own look needs run, or leave.
+func (l *Looks[K, V]) enter(key K) (own, other *look[V]) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.at == nil {
 		l.at = map[K]*queue[V]{}
 	}
 	q := l.at[key]
 	switch {
 	case q == nil:
-		own := newLook[V]()
+		own = newLook[V]()
 		l.at[key] = &queue[V]{current: own}
-		l.mu.Unlock()
-		return l.run(key, own, f)
+		return own, nil
 	case q.next != nil:
-		others := q.next
-		l.mu.Unlock()
-		<-others.over
-		return others.value, others.err
+		return nil, q.next
 	}
-	before, own := q.current, newLook[V]()
-	q.next = own
-	l.mu.Unlock()
-	<-before.over
-	l.mu.Lock()
-	q.current, q.next = own, nil
-	l.mu.Unlock()
-	return l.run(key, own, f)
+	q.next = newLook[V]()
+	return q.next, q.current
 }
 
+// advance makes the next look the one under way. The one before is over.
+func (l *Looks[K, V]) advance(key K, own *look[V]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.at[key]
+	q.current, q.next = own, nil
+}
+
+// leave gives up the next look before it has begun. Those waiting for it enter again.
+func (l *Looks[K, V]) leave(key K, own *look[V]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.at[key]
+	q.next = nil
+	select {
+	case <-q.current.over:
+		delete(l.at, key)
+	default:
+	}
+	own.left = true
+	close(own.over)
+}
+
+// newLook returns a look that has not ended.
 func newLook[V any]() *look[V] { return &look[V]{over: make(chan struct{}), err: errLookEnded} }
 
 // run makes a look, closes own.over, and forgets the queue if no caller waits for another look. A panic of f goes
 // on.
-func (l *Looks[K, V]) run(key K, own *look[V], f func() (V, error)) (V, error) {
+func (l *Looks[K, V]) run(key K, own *look[V], within context.Context, f func(context.Context) (V, error)) (V, error) {
 	defer func() { // also after a panic
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -68,9 +146,12 @@ func (l *Looks[K, V]) run(key K, own *look[V], f func() (V, error)) (V, error) {
 		}
 		close(own.over)
 	}()
-	own.value, own.err = f()
+	own.value, own.err = f(within)
 	return own.value, own.err
 }
 
 // errLookEnded is for callers waiting for a look ended by a panic.
 var errLookEnded = errors.New("the look at the journal was ended by a panic")
+
+// errLookLate ends a wait for a look after its patience.
+var errLookLate = errors.New("the look at the journal takes long")

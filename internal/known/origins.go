@@ -48,13 +48,20 @@ func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) 
 	return at.until
 }
 
-// Reached forgets the origin's failures. was reports whether there were any.
+// Reached notes that an origin was reached, and so forgets its failures. was tells whether there were any.
 func (o *Origins) Reached(name string) (was bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was = o.down[name] != nil
 	delete(o.down, name)
 	return was
+}
+
+// None reports whether no origin is remembered.
+func (o *Origins) None() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.down) == 0
 }
 
 // Failing reports whether the origin failed when it was tried last.

@@ -2,7 +2,6 @@
 package lanes
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -14,55 +13,21 @@ import (
 // a slow one does not delay the others. Half of the running operations may send at a time; meanwhile the journal writes
 // the others. Lanes are safe for concurrent use.
 type Lanes struct {
-	workers int           // all workers
-	limit   int           // of running operations of one origin
-	Wanted  chan struct{} // gets a value when it is time to claim more
+	limit  int           // of running operations of one origin
+	Wanted chan struct{} // gets a value when it is time to claim more
+	turns  *turns        // of the running operations; its mu guards the fields below, and those of each lane
 
-	mu      sync.Mutex       // guards the fields below, and those of each lane
-	work    *sync.Cond       // on mu: for waits in Take
-	of      map[string]*lane // by origin; only with queued, running or parked operations
-	queued  int              // in all lanes
-	sending int              // in all lanes
-	lent    int              // in all lanes
-	share   int              // the largest number of running operations of one origin, at present
-	closed  bool             // by Shut
+	work   *sync.Cond       // on turns.mu: for waits in Take
+	of     map[string]*lane // by origin; only with queued, running or parked operations
+	queued int              // in all lanes
+	closed bool             // by Shut
 }
-
-// Turns bound the sends of operations at the same time.
-type Turns interface {
-	// Enter waits until an operation of an origin may send. Leave follows, except after an error. The error is the
-	// cause of ctx.
-	Enter(ctx context.Context, origin string) error
-	// Leave notes the answer of an entered operation.
-	Leave(origin string)
-	// Lend gives the turn of an entered operation to another, until TakeBack.
-	Lend(origin string)
-	TakeBack(origin string)
-	// Park notes an operation given back during its limiter's wait, until Unpark. Nothing of its origin is claimed meanwhile.
-	Park(origin string)
-	Unpark(origin string)
-}
-
-// Free are turns without a bound.
-type Free struct{}
-
-func (Free) Enter(context.Context, string) error { return nil }
-func (Free) Leave(string)                        {}
-func (Free) Lend(string)                         {}
-func (Free) TakeBack(string)                     {}
-func (Free) Park(string)                         {}
-func (Free) Unpark(string)                       {}
 
 // lane is the part of one origin.
 type lane struct {
 	queue   []queuedRecord
-	running int        // taken and not done
-	sending int        // of these
-	lent    int        // of these: they have lent their turn, while they are in a function of the user
-	parked  int        // of these: they wait for a limiter, most without an operation
-	blocked bool       // the queue was given back, and nothing has moved since
-	turn    *sync.Cond // on Lanes.mu: for waits in Enter
-	waiting int        // the number of waits for turn, without those already woken
+	running int    // taken and not done
+	sends   *sends // of these
 }
 
 // queuedRecord is a record between Put and Take.
@@ -74,16 +39,18 @@ type queuedRecord struct {
 // New returns empty lanes for this number of workers. limit is the largest number of running operations of one
 // origin; both are at least 1.
 func New(workers, limit int) *Lanes {
-	l := &Lanes{workers: workers, limit: limit, share: limit, Wanted: make(chan struct{}, 1), of: map[string]*lane{}}
-	l.work = sync.NewCond(&l.mu)
-	return l
+	t := &turns{workers: workers, share: limit, of: map[string]*sends{}}
+	return &Lanes{limit: limit, Wanted: make(chan struct{}, 1), turns: t, work: sync.NewCond(&t.mu), of: map[string]*lane{}}
 }
+
+// Turns returns those of the running operations: half of them may send at a time.
+func (l *Lanes) Turns() Turns { return l.turns }
 
 // Put queues records, and does not wait. The caller has asked Room before. After false, which follows Shut,
 // nothing is queued and the caller still has the records.
 func (l *Lanes) Put(records []*persist.Record) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
 	if l.closed {
 		return false
 	}
@@ -91,7 +58,7 @@ func (l *Lanes) Put(records []*persist.Record) bool {
 	for _, rec := range records {
 		at := l.of[rec.Origin]
 		if at == nil {
-			at = &lane{turn: sync.NewCond(&l.mu)}
+			at = &lane{sends: l.turns.add(rec.Origin)}
 			l.of[rec.Origin] = at
 		}
 		at.queue = append(at.queue, queuedRecord{rec, now})
@@ -104,8 +71,8 @@ func (l *Lanes) Put(records []*persist.Record) bool {
 // Take waits for a record with room to run, and counts it as running: Done must follow. more is false after Shut;
 // rec is then nil.
 func (l *Lanes) Take() (rec *persist.Record, more bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
 	for !l.closed {
 		if at := l.next(); at != nil {
 			rec, at.queue = at.queue[0].rec, at.queue[1:]
@@ -119,90 +86,27 @@ func (l *Lanes) Take() (rec *persist.Record, more bool) {
 }
 
 // next returns the lane (the part of one origin) with the fewest running operations, among those that have queued ones and may run more; nil if there
-// is none. The caller holds mu.
+// is none. The caller holds turns.mu.
 func (l *Lanes) next() (best *lane) {
 	for _, at := range l.of {
-		if len(at.queue) > 0 && at.running < l.share && (best == nil || at.running < best.running) {
+		if len(at.queue) > 0 && at.running < l.turns.share && (best == nil || at.running < best.running) {
 			best = at
 		}
 	}
 	return best
 }
 
-// Enter implements Turns: it waits until an operation may send to origin. The operation was taken by Take and is not done. After nil it has a turn, which Leave
-// gives back; after an error, the cause of ctx, it has none. At most half of the running operations have one: meanwhile the journal begins and ends the others.
-// Whoever wakes a wait takes it off at.waiting.
-func (l *Lanes) Enter(ctx context.Context, origin string) error {
-	defer context.AfterFunc(ctx, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.wakeAll()
-	})()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at := l.of[origin]
-	for ctx.Err() == nil && !l.maySend(at) {
-		l.wakeNext() // a wait woken in vain passes the wake-up on
-		at.waiting++
-		at.turn.Wait()
-	}
-	if ctx.Err() != nil {
-		l.wakeNext() // it may have been woken for an unused turn
-		return context.Cause(ctx)
-	}
-	at.sending++
-	l.sending++
-	return nil
-}
-
-// maySend reports whether one more operation of a lane may send. The caller holds mu.
-func (l *Lanes) maySend(at *lane) bool {
-	return l.sending < max(l.workers/2, 1) && at.sending < max(l.share/2, 1)
-}
-
-// wakeNext wakes one waiting operation with the right to send, of the origin with the fewest sending ones. Each end of
-// a send lets one other begin, so one is enough. The caller holds mu.
-func (l *Lanes) wakeNext() {
-	var next *lane
-	for _, at := range l.of {
-		if at.waiting > 0 && l.maySend(at) && (next == nil || at.sending < next.sending) {
-			next = at
-		}
-	}
-	if next != nil {
-		next.waiting--
-		next.turn.Signal()
-	}
-}
-
-// wakeAll wakes all operations that wait in Enter for their turn to send. The caller holds mu.
-func (l *Lanes) wakeAll() {
-	for _, at := range l.of {
-		at.waiting = 0
-		at.turn.Broadcast()
-	}
-}
-
-// Leave implements Turns: an operation to this origin has sent, and gives its turn to the next one.
-func (l *Lanes) Leave(origin string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.of[origin].sending--
-	l.sending--
-	l.wakeNext()
-}
-
 // Done notes the end of an operation to an origin. It is called once after each Take. It sends to Wanted if few operations of the origin are left
 // here, so that more can be claimed.
 func (l *Lanes) Done(origin string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
 	at := l.of[origin]
 	at.running--
-	at.blocked = false
+	at.sends.blocked = false
 	has := at.running + len(at.queue)
 	if has == 0 {
-		delete(l.of, origin)
+		l.forget(origin)
 	}
 	l.work.Signal()
 	if l.low(has) {
@@ -213,49 +117,55 @@ func (l *Lanes) Done(origin string) {
 	}
 }
 
-// low reports whether more should be claimed of an origin with so many operations here. It waits until a quarter of its share is free: a claim
-// costs the journal as much as many changes, and should bring several records. The caller holds mu.
-func (l *Lanes) low(has int) bool { return 2*has <= 3*l.share }
+// low reports whether more operations of an origin should be claimed. has is the number of its operations in the lanes. It is true once a quarter
+// of the origin's share is free: a claim costs the journal as much as many changes, and should bring several records. The caller holds turns.mu.
+func (l *Lanes) low(has int) bool { return 2*has <= 3*l.turns.share }
 
-// Divide gives each of so many origins an equal share of the workers, between one and the limit of New. Running
-// operations over a smaller share go on.
+// forget removes an origin without operations. The caller holds turns.mu.
+func (l *Lanes) forget(origin string) {
+	delete(l.of, origin)
+	delete(l.turns.of, origin)
+}
+
+// Divide gives each of origins origins an equal share of the workers, between one and the limit of New. Operations
+// that run already go on, even beyond a smaller share.
 func (l *Lanes) Divide(origins int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if share := min((l.workers+origins-1)/max(origins, 1), l.limit); share != l.share {
-		l.share = max(share, 1)
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
+	if share := min((l.turns.workers+origins-1)/max(origins, 1), l.limit); share != l.turns.share {
+		l.turns.share = max(share, 1)
 		l.work.Broadcast()
-		l.wakeAll()
+		l.turns.wakeAll()
 	}
 }
 
 // Room returns the number of operations to claim of an origin; zero if it has enough, or its workers wait for
 // functions of the user. claimed is the number of claimed records of all origins before Put.
 func (l *Lanes) Room(origin string, claimed int) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
 	has := 0
 	at := l.of[origin]
 	if at != nil {
 		has = at.running + len(at.queue)
 	}
-	if !l.low(has) || l.lent >= l.workers || at != nil && (at.blocked || at.parked > 0) {
+	if !l.low(has) || l.turns.lent >= l.turns.workers || at != nil && (at.sends.blocked || at.sends.parked > 0) {
 		return 0
 	}
-	return max(min(2*l.share-has, 2*l.workers-l.queued-claimed), 0)
+	return max(min(2*l.turns.share-has, 2*l.turns.workers-l.queued-claimed), 0)
 }
 
 // Full reports whether no origin may get more operations. claimed is the number of the claimed operations that were not added yet.
 func (l *Lanes) Full(claimed int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.queued+claimed >= 2*l.workers
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
+	return l.queued+claimed >= 2*l.turns.workers
 }
 
 // Active returns the number of origins that have operations here, without those in the map.
 func (l *Lanes) Active(but map[string][]string) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
 	for origin := range l.of {
 		if but[origin] == nil {
 			n++
@@ -267,8 +177,8 @@ func (l *Lanes) Active(but map[string][]string) (n int) {
 // Shut ends the waits in Take. Nothing is put or taken after it. Running operations still enter, leave and end. It
 // may be called again.
 func (l *Lanes) Shut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
 	l.closed = true
 	l.work.Broadcast()
 }
@@ -277,10 +187,46 @@ func (l *Lanes) Shut() {
 // journal.
 func (l *Lanes) Close() (left []*persist.Record) {
 	l.Shut()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
 	for _, at := range l.of {
 		left = append(left, l.unqueue(at, len(at.queue))...)
 	}
 	return left
+}
+
+// Overdue removes and returns the records queued for longer than age behind operations in a function of the user:
+// of their own origin, or of all workers. The caller then has them, and gives them back. Such an origin has no
+// room until one of its operations moves.
+func (l *Lanes) Overdue(age time.Duration) (left []*persist.Record) {
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
+	for origin, at := range l.of {
+		if at.sends.lent == 0 && at.sends.parked == 0 && l.turns.lent < l.turns.workers {
+			continue
+		}
+		n := 0
+		for n < len(at.queue) && time.Since(at.queue[n].put) >= age {
+			n++
+		}
+		if n == 0 {
+			continue
+		}
+		left = append(left, l.unqueue(at, n)...)
+		at.sends.blocked = true
+		if at.running+len(at.queue) == 0 {
+			l.forget(origin)
+		}
+	}
+	return left
+}
+
+// unqueue removes the first n records from the queue of an origin, and returns them. The caller holds turns.mu.
+func (l *Lanes) unqueue(at *lane, n int) (first []*persist.Record) {
+	for _, queued := range at.queue[:n] {
+		first = append(first, queued.rec)
+	}
+	at.queue = at.queue[n:]
+	l.queued -= n
+	return first
 }

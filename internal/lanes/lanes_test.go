@@ -84,29 +84,29 @@ func TestLanesLeaveNobodyWaiting(t *testing.T) {
 func sendSome(ctx context.Context, l *Lanes, origin string, dice *rand.Rand) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(1+dice.IntN(100))*time.Millisecond)
 	defer cancel()
-	if l.Enter(ctx, origin) == nil {
+	if l.Turns().Enter(ctx, origin) == nil {
 		time.Sleep(time.Duration(1+dice.IntN(50)) * time.Millisecond)
-		l.Leave(origin)
+		l.Turns().Leave(origin)
 	}
 }
 
 // checkLanes checks, where nothing moves, the bounds, and that nobody waits for what is free.
 func checkLanes(t *testing.T, l *Lanes) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
 	running, sending := 0, 0
 	for origin, at := range l.of {
-		running, sending = running+at.running, sending+at.sending
-		if at.waiting > 0 && l.maySend(at) {
-			t.Fatalf("%d of %s wait for a turn, and %d of its %d are taken", at.waiting, origin, at.sending, l.share/2)
+		running, sending = running+at.running, sending+at.sends.under
+		if at.sends.waiting > 0 && l.turns.maySend(at.sends) {
+			t.Fatalf("%d of %s wait for a turn, and %d of its %d are taken", at.sends.waiting, origin, at.sends.under, l.turns.share/2)
 		}
 	}
-	if sending != l.sending || sending > l.workers/2 {
-		t.Fatalf("%d send at once, and %d are counted", sending, l.sending)
+	if sending != l.turns.sending || sending > l.turns.workers/2 {
+		t.Fatalf("%d send at once, and %d are counted", sending, l.turns.sending)
 	}
-	if l.next() != nil && running < l.workers {
-		t.Fatalf("%d of %d workers are busy, and there is something to do", running, l.workers)
+	if l.next() != nil && running < l.turns.workers {
+		t.Fatalf("%d of %d workers are busy, and there is something to do", running, l.turns.workers)
 	}
 }
 

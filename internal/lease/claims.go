@@ -1,8 +1,10 @@
 package lease
 
 import (
+	"slices"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -10,56 +12,111 @@ import (
 
 // Claim is a marking claim under way.
 type Claim struct {
-	touched map[persist.ID]bool // by calls since Claiming, see held.Touched; guarded by held.mu
+	touched map[persist.ID]bool // by calls since Claiming, see Claims.Touched; guarded by table.mu
 }
 
-// Claiming implements Leases.
-func (l *held) Claiming() *Claim {
-	c := &Claim{touched: map[persist.ID]bool{}}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.claims[c] = true
-	return c
+// claims are the claims of one client in a shared journal. They are safe for concurrent use.
+type claims struct {
+	host     *Host
+	table    *table
+	renewal  *renewal
+	underway map[*Claim]bool // guarded by table.mu
 }
 
-// Touched implements Leases. A call says so at its begin and before its end. For an earlier claim, or one under way meanwhile,
+// Claiming implements Claims. It returns a new claim, and keeps it until Claimed.
+func (c *claims) Claiming() *Claim {
+	claim := &Claim{touched: map[persist.ID]bool{}}
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	c.underway[claim] = true
+	return claim
+}
+
+// Claimed implements Claims. It returns the records for the pass, and holds their leases. A record left out runs in this process
+// already: the journal could not renew its lease in time, and the claim has taken it for its own client. That run gets the new lease and revision,
+// and goes on. A claim leaves records unmarked if they were touched since its begin, or need no mark.
+func (c *claims) Claimed(batch []persist.Record, claim *Claim, marked time.Time) []persist.Record {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	delete(c.underway, claim)
+	return slices.DeleteFunc(batch, func(rec persist.Record) bool {
+		if claim == nil || claim.touched[rec.ID] || !rec.MarkedByClaim(marked) {
+			return c.handOver(&rec, time.Time{})
+		}
+		return c.handOver(&rec, marked)
+	})
+}
+
+// handOver gives a claim to the run of its operation. running is false, and the lease is held for the pass, if no run is under way, or if another
+// process has changed the record in between (acts.MayRunOn): such a run sends nothing more. marked is as in lease. The caller holds table.mu.
+func (c *claims) handOver(rec *persist.Record, marked time.Time) (running bool) {
+	at := c.table.running(rec.ID)
+	switch {
+	case at == nil:
+		at = c.renewal.hold(rec)
+		at.until, at.lost = rec.LeaseUntil, false
+		at.revision, at.marked = rec.Revision, marked
+		return false
+	case at.lost || !acts.MayRunOn(at.revision, at.enqueued, rec):
+		c.renewal.hold(rec).lost = true
+		return false
+	}
+	if !rec.Enqueued || at.enqueued { // else the run meets ErrStale, and takes over both
+		at.revision, at.drives = max(at.revision, rec.Revision), max(at.drives, rec.Drives)
+	}
+	if rec.LeaseUntil.After(at.until) {
+		at.until = rec.LeaseUntil
+	}
+	return true
+}
+
+// Drop implements Claims. Without a lease of the operation it does nothing.
+func (c *claims) Drop(id persist.ID) {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	if at := c.table.of[id]; at != nil {
+		c.table.release(id, at)
+	}
+}
+
+// Touched implements Claims. A call says so at its begin and before its end. For an earlier claim, or one under way meanwhile,
 // it is not known then whether the call has sent the operation, or has changed its record.
-func (l *held) Touched(id persist.ID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := range l.claims {
-		c.touched[id] = true
+func (c *claims) Touched(id persist.ID) {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	for claim := range c.underway {
+		claim.touched[id] = true
 	}
-	if at := l.held[id]; at != nil {
+	if at := c.table.of[id]; at != nil {
 		at.marked = time.Time{}
 	}
 }
 
-// Unwritten implements Leases. Until the journal takes another change, no earlier mark allows a send: the result could not be written.
-func (l *held) Unwritten() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, at := range l.held {
+// Unwritten implements Claims. Until the journal takes another change, no earlier mark allows a send: the result could not be written.
+func (c *claims) Unwritten() {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	for _, at := range c.table.of {
 		at.marked = time.Time{}
 	}
 }
 
-// Marked implements Leases. It sets the fields of the record as the claim has set them in the journal. It returns false if the claim did not
+// Marked implements Claims. It sets the fields of the record as the claim has set them in the journal. It returns false if the claim did not
 // mark the record, if something has happened to it since, or if the claim is older than a lease: the time for sends would have begun too early.
 // Only a fair Run with the place of the operation may ask. A call from before the claim would send it at the revision at which the Run gives it back.
-func (l *held) Marked(rec *persist.Record) bool {
-	now := l.clock.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at := l.held[rec.ID]
+func (c *claims) Marked(rec *persist.Record) bool {
+	now := c.table.clock.Now()
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	at := c.table.of[rec.ID]
 	switch {
 	case at == nil || at.runs || at.lost || at.marked.IsZero() || at.revision != rec.Revision:
 		return false
-	case !now.Before(at.until) || now.Sub(at.marked) > l.host.Length:
+	case !now.Before(at.until) || now.Sub(at.marked) > c.host.Length:
 		return false
 	}
 	rec.MaybeSent, rec.FirstSent, rec.LeaseUntil = true, at.marked, at.until
-	rec.ExtendSendUntil(at.marked.Add(l.host.ClaimSending()))
+	rec.ExtendSendUntil(at.marked.Add(c.host.ClaimSending()))
 	at.users++
 	at.begin(rec)
 	return true

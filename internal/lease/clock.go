@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -106,7 +107,7 @@ func (c *Clock) Sync(ctx context.Context, host *Host) error {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return sanitize.Cause(ctx)
 	}
 	if c.fresh() { // another has asked meanwhile
 		return nil

@@ -18,6 +18,7 @@ type Host struct {
 	Sending time.Duration // after its first attempt, a send of a run may be on its way for so long
 	Skew    time.Duration // the difference of this process's clock from the journal's before Log is told
 
+	// Log tells the program's logger; err may be nil.
 	Log   func(ctx context.Context, level slog.Level, msg string, err error, more ...slog.Attr)
 	Guard func(ctx context.Context, doing string, f func()) // calls f, and logs a crash of it
 }
@@ -27,8 +28,7 @@ func (h *Host) ClaimSending() time.Duration { return h.Length + h.Sending }
 
 // Leases are those of one client. They are safe for concurrent use.
 //
-// Only the owner of its lease writes a record. A run calls Begin before it and End after it; a claiming pass calls Claiming and Claimed, and Drop
-// for each record returned by Claimed.
+// Only the owner of its lease writes a record. A run calls Begin before it and End after it.
 type Leases interface {
 	// Stamp returns the owner and the end of a new lease. The caller writes them into the journal with a record; an empty owner is none.
 	Stamp() (owner string, until time.Time)
@@ -50,9 +50,15 @@ type Leases interface {
 	Latest(*persist.Record)
 	// Changed notes a change of a record by its run.
 	Changed(*persist.Record)
-	// Unwritten notes a change refused by the journal.
-	Unwritten()
 
+	// Close renews nothing more, and waits for a renewal under way.
+	Close()
+}
+
+// Claims are those of one client, and the marks of its claims. They are safe for concurrent use.
+//
+// A claiming pass calls Claiming and Claimed, and Drop for each record returned by Claimed.
+type Claims interface {
 	// Claiming is called before a marking claim. Its result goes to Claimed.
 	Claiming() *Claim
 	// Claimed takes the records of a claim, and returns the records to run. The claim is nil if it marks nothing; else marked is the
@@ -60,21 +66,23 @@ type Leases interface {
 	Claimed(records []persist.Record, claim *Claim, marked time.Time) []persist.Record
 	// Drop ends the hold of Claimed on a record. It gives nothing up in the journal.
 	Drop(persist.ID)
+
 	// Touched notes a call other than a fair Run's at the place of the operation.
 	Touched(persist.ID)
+	// Unwritten notes a change refused by the journal.
+	Unwritten()
 	// Marked begins the run of a record without a further write before its send. It returns false if the mark has to be written.
 	Marked(*persist.Record) bool
-
-	// Close renews nothing more, and waits for a renewal under way.
-	Close()
 }
 
-// New returns the leases of a client. shared: other processes use its journal. In a journal of one process each lease holds.
-func New(host *Host, clock *Clock, owner string) (leases Leases, shared bool) {
+// New returns the leases and the claims of a client. shared: other processes use its journal. In a journal of one process each lease holds.
+func New(host *Host, clock *Clock, owner string) (leases Leases, taken Claims, shared bool) {
 	if clock.journal == nil {
-		return unshared{}, false
+		return unshared{}, unclaimed{}, false
 	}
-	return &held{host: host, journal: clock.journal, clock: clock, owner: owner, held: map[persist.ID]*lease{}, claims: map[*Claim]bool{}}, true
+	t := &table{clock: clock, of: map[persist.ID]*lease{}}
+	r := &renewal{table: t, host: host, journal: clock.journal, owner: owner}
+	return &held{host: host, owner: owner, table: t, renewal: r}, &claims{host: host, table: t, renewal: r, underway: map[*Claim]bool{}}, true
 }
 
 // unshared stands for the leases in a journal of one process: there are none, and each holds.
@@ -89,13 +97,17 @@ func (unshared) Check(context.Context, persist.ID) error { return nil }
 func (unshared) Unbroken(persist.ID) bool                { return true }
 func (unshared) Latest(*persist.Record)                  {}
 func (unshared) Changed(*persist.Record)                 {}
-func (unshared) Unwritten()                              {}
-func (unshared) Claiming() *Claim                        { return nil }
-func (unshared) Drop(persist.ID)                         {}
-func (unshared) Touched(persist.ID)                      {}
-func (unshared) Marked(*persist.Record) bool             { return false }
 func (unshared) Close()                                  {}
 
-func (unshared) Claimed(records []persist.Record, _ *Claim, _ time.Time) []persist.Record {
+// unclaimed stands for the claims in a journal of one process: there are none, and no record has a mark.
+type unclaimed struct{}
+
+func (unclaimed) Claiming() *Claim            { return nil }
+func (unclaimed) Drop(persist.ID)             {}
+func (unclaimed) Touched(persist.ID)          {}
+func (unclaimed) Unwritten()                  {}
+func (unclaimed) Marked(*persist.Record) bool { return false }
+
+func (unclaimed) Claimed(records []persist.Record, _ *Claim, _ time.Time) []persist.Record {
 	return records
 }

@@ -38,7 +38,7 @@ func TestAsksAgain(t *testing.T) {
 		"clock behind": {now.Add(time.Hour), true, false, false},
 	} {
 		client := operation.Client{ClockSkew: time.Minute, NeverAsksAgain: c.never}
-		op := operation.Op{FirstSent: c.sent, Window: 24 * time.Hour}
+		op := operation.Op{Sending: operation.Sending{FirstSent: c.sent, Window: 24 * time.Hour}}
 		if got := client.AsksAgain(&op, now, c.able); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}

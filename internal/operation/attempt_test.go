@@ -28,7 +28,7 @@ func TestMayLeave(t *testing.T) {
 		"out of the window":    {0, 24*time.Hour - attempt - skew, true, false, WindowNear},
 		"before the first":     {0, -1, true, false, WindowNear},
 	} {
-		op := Op{MaybeSent: true, FirstSent: noon, Window: 24 * time.Hour}
+		op := Op{Sending: Sending{MaybeSent: true, FirstSent: noon, Window: 24 * time.Hour}}
 		if c.before != 0 {
 			op.SendBefore = noon.Add(c.before)
 		}
@@ -45,7 +45,7 @@ func TestKeepsAnswer(t *testing.T) {
 	for kind, want := range map[Kind]bool{
 		ProvesNothing: false, ProvesUnsent: false, ProvesRefusal: true, ProvesInFlight: false, ProvesEnd: true, ProvesMismatch: false, ProvesExpiry: false,
 	} {
-		if d := (Drive{proof: Proof{Kind: kind}}); d.KeepsAnswer() != want {
+		if d := (flat{proof: Proof{Kind: kind}}.drive()); d.KeepsAnswer() != want {
 			t.Errorf("kind %d: not %t", kind, want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestKeepsAnswer(t *testing.T) {
 func TestReached(t *testing.T) {
 	t.Parallel()
 	for _, unsent := range []bool{true, false} {
-		d := NewDrive(Op{ServerToken: true, Window: time.Hour}, Client{}, Given{})
+		d := NewDrive(Op{KeyFacts: KeyFacts{ServerToken: true}, Sending: Sending{Window: time.Hour}}, Client{}, Given{})
 		d.Checked(true, noon)
 		d.TokenFetched(false, false, Sent{Unsent: unsent})
 		if d.Reached() == unsent || d.Sends() != 0 || d.Attempts() != 1 {
@@ -69,7 +69,7 @@ func TestReached(t *testing.T) {
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	drive := func() Drive {
-		d := NewDrive(Op{Protected: true, MaybeSent: true, FirstSent: noon, Window: time.Hour}, Client{}, Given{OtherFacts: true})
+		d := NewDrive(Op{KeyFacts: KeyFacts{Protected: true}, Sending: Sending{MaybeSent: true, FirstSent: noon, Window: time.Hour}}, Client{}, Given{OtherFacts: true})
 		d.Checked(true, noon)
 		return d
 	}
@@ -96,7 +96,7 @@ func TestDrawnGivenUp(t *testing.T) {
 	t.Parallel()
 	client := Client{MaxAttempts: 3, MaxElapsed: time.Hour, MaxRetryAfter: time.Hour, MaxDelay: time.Hour}
 	for deadline, want := range map[time.Duration]Stop{time.Second: DeadlineNear, time.Minute: GivenUp} {
-		d := NewDrive(Op{Protected: true, MaybeSent: true, FirstSent: noon, Window: 24 * time.Hour, Pauses: UsualPauses}, client, Given{})
+		d := NewDrive(Op{KeyFacts: KeyFacts{Protected: true}, Sending: Sending{MaybeSent: true, FirstSent: noon, Window: 24 * time.Hour, Pauses: UsualPauses}}, client, Given{})
 		d.Checked(true, noon)
 		d.Sent(classify.Verdict{Again: true}, Sent{Sends: 1})
 		d.Drawn(Drawn{Scheduled: 2 * time.Second, Deadline: noon.Add(deadline), GivenUp: true}, noon)
@@ -109,7 +109,7 @@ func TestDrawnGivenUp(t *testing.T) {
 // TestErrorsInARow: equal errors that the API may keep count while nothing else comes between them.
 func TestErrorsInARow(t *testing.T) {
 	t.Parallel()
-	d := NewDrive(Op{Protected: true, MaybeSent: true, FirstSent: noon, Window: time.Hour}, Client{}, Given{})
+	d := NewDrive(Op{KeyFacts: KeyFacts{Protected: true}, Sending: Sending{MaybeSent: true, FirstSent: noon, Window: time.Hour}}, Client{}, Given{})
 	for i, c := range []struct {
 		said uint64
 		want int
@@ -136,7 +136,7 @@ func TestTimedOut(t *testing.T) {
 		"twice, after a 500": {[]int{500, 408, 408}, false},
 		"a 404 after it":     {[]int{408, 404}, false},
 	} {
-		d := NewDrive(Op{Protected: true, MaybeSent: true, FirstSent: noon, Window: time.Hour}, Client{}, Given{})
+		d := NewDrive(Op{KeyFacts: KeyFacts{Protected: true}, Sending: Sending{MaybeSent: true, FirstSent: noon, Window: time.Hour}}, Client{}, Given{})
 		for i, status := range c.statuses {
 			d.Sent(classify.Verdict{Again: true}, Sent{Sends: 1, Answer: Answer{i + 1, status}})
 		}
@@ -159,7 +159,7 @@ func TestExtendsSendUntil(t *testing.T) {
 		"may outlast it":  {false, noon.Add(1), true},
 		"asked for again": {true, noon.Add(1), false},
 	} {
-		d := Drive{given: Given{AskedAgain: c.again}}
+		d := flat{given: Given{AskedAgain: c.again}}.drive()
 		if got := d.ExtendsSendUntil(noon, c.until); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
@@ -192,7 +192,7 @@ func TestLookedUpOfAnotherRequest(t *testing.T) {
 	t.Parallel()
 	another := classify.Verdict{Kind: classify.KindUnknown, Hold: true, Reason: classify.ReasonDuplicate}
 	for otherFacts, hold := range map[bool]persist.HoldReason{false: persist.HoldDuplicate, true: persist.HoldUnread} {
-		d := NewDrive(Op{Standing: Open, Protected: true}, Client{MaxAttempts: 1}, Given{Created: true, OtherFacts: otherFacts})
+		d := NewDrive(Op{Phase: Phase{Standing: Open}, KeyFacts: KeyFacts{Protected: true}}, Client{MaxAttempts: 1}, Given{Created: true, OtherFacts: otherFacts})
 		d.Sent(classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true}, Sent{Answer: Answer{1, 200}, Sends: 1})
 		if d.Step() != LookUp {
 			t.Fatalf("step %v", d.Step())
@@ -200,6 +200,40 @@ func TestLookedUpOfAnotherRequest(t *testing.T) {
 		d.LookedUp(another, Sent{Answer: Answer{2, 200}, Sends: 1})
 		if d.Proof().Kind == ProvesEnd || d.Proof().Hold != hold || d.Answer().ID != 1 {
 			t.Errorf("other facts %t: the proof is %+v, by answer %d", otherFacts, d.Proof(), d.Answer().ID)
+		}
+	}
+}
+
+// TestCheckedFarBack: a clock far behind the latest send counts as the end of the window: the operation is held, and not left to others.
+func TestCheckedFarBack(t *testing.T) {
+	t.Parallel()
+	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	op := Op{Phase: Phase{State: persist.StatePending, Standing: Open}, KeyFacts: KeyFacts{Protected: true}, Sending: Sending{MaybeSent: true, FirstSent: first, Tried: first.Add(20 * time.Hour), Window: 24 * time.Hour, Pauses: UsualPauses}}
+	client := Client{AttemptTimeout: time.Second, ClockSkew: time.Minute, MaxAttempts: 3}
+	d := NewDrive(op, client, Given{Pass: true}.After(&op.Sending))
+	for d.Step() == AskFirst {
+		d.Asked(classify.FindingUnclear, Sent{Unsent: true}, false)
+	}
+	if d.Checked(true, first.Add(2*time.Hour)); d.Step() == Send || d.Proof().Hold != persist.HoldExpired {
+		t.Errorf("step %v, hold %q, want it held as expired", d.Step(), d.Proof().Hold)
+	}
+}
+
+// TestOldFound: a drive that finds so ends before its next attempt, and the operation is held for a person.
+func TestOldFound(t *testing.T) {
+	t.Parallel()
+	d := NewDrive(Op{Phase: Phase{Standing: Open}, KeyFacts: KeyFacts{Protected: true}, Replaces: true}, Client{}, Given{Pass: true})
+	d.OldFound()
+	if d.Step() == Send || d.Stop() != OldHappened || d.Proof().Hold != persist.HoldPredecessor {
+		t.Errorf("step %v, stop %v, hold %q", d.Step(), d.Stop(), d.Proof().Hold)
+	}
+}
+
+// TestTokenLater: an answer without a token is asked for again if the server may have one later.
+func TestTokenLater(t *testing.T) {
+	for status, want := range map[int]bool{200: false, 400: false, 401: false, 404: false, 408: true, 409: true, 425: true, 429: true, 499: false, 500: true, 503: true} {
+		if got := IsTokenLater(status); got != want {
+			t.Errorf("%d: %v, want %v", status, got, want)
 		}
 	}
 }

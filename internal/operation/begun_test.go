@@ -31,10 +31,10 @@ func TestBegun(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
 	until, last := now.Add(time.Minute), now.Add(time.Hour)
-	if got, want := (Op{}).Begun(now, until, last), (Op{MaybeSent: true, FirstSent: now, SendUntil: until}); got != want {
+	if got, want := (Op{}).Begun(now, until, last), (Op{Sending: Sending{MaybeSent: true, FirstSent: now, SendUntil: until}}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got, want := (Op{ServerToken: true}).Begun(now, until, last), (Op{ServerToken: true, SendBefore: last}); got != want {
+	if got, want := (Op{KeyFacts: KeyFacts{ServerToken: true}}).Begun(now, until, last), (Op{KeyFacts: KeyFacts{ServerToken: true}, Sending: Sending{SendBefore: last}}); got != want {
 		t.Errorf("with a token: %+v, want %+v", got, want)
 	}
 	client := Client{AttemptTimeout: time.Minute, ClockSkew: time.Minute}
@@ -52,8 +52,8 @@ func TestLastSend(t *testing.T) {
 		op   Op
 		want time.Time
 	}{
-		"sent":                 {Op{MaybeSent: true, FirstSent: first, SendBefore: before}, first},
-		"not yet":              {Op{SendBefore: before}, before},
+		"sent":                 {Op{Sending: Sending{MaybeSent: true, FirstSent: first, SendBefore: before}}, first},
+		"not yet":              {Op{Sending: Sending{SendBefore: before}}, before},
 		"not yet, and no time": {Op{}, created},
 	} {
 		if c.op.Window = 24 * time.Hour; !c.op.LastSend(created).Equal(c.want.Add(c.op.Window)) {
@@ -70,54 +70,10 @@ func TestTakesBackLeft(t *testing.T) {
 		created bool
 		want    bool
 	}{
-		{Op{}, true, true}, {Op{}, false, false}, {Op{MaybeSent: true}, true, false}, {Op{Enqueued: true}, true, false},
+		{Op{}, true, true}, {Op{}, false, false}, {Op{Sending: Sending{MaybeSent: true}}, true, false}, {Op{Sending: Sending{Enqueued: true}}, true, false},
 	} {
 		if got := c.op.TakesBackLeft(c.created); got != c.want {
 			t.Errorf("%+v, created %t: %t, want %t", c.op, c.created, got, c.want)
-		}
-	}
-}
-
-// TestMayTakePlace: no second place beside a first one that is to be forgotten.
-func TestMayTakePlace(t *testing.T) {
-	t.Parallel()
-	at := func(account string, keep time.Duration) persist.Record {
-		return persist.Record{ID: persist.ID{Account: account}, KeepKey: keep}
-	}
-	for name, c := range map[string]struct {
-		beside []persist.Record
-		want   bool
-	}{
-		"alone":                                       {nil, true},
-		"beside a first one that stays":               {[]persist.Record{at("first", 0)}, true},
-		"beside a first one that goes":                {[]persist.Record{at("first", time.Hour)}, false},
-		"beside another second one that goes":         {[]persist.Record{at("other", time.Hour)}, true},
-		"where it stands, beside a first that goes":   {[]persist.Record{at("first", time.Hour), at("second", 0)}, true},
-		"where it stands, before a first that goes":   {[]persist.Record{at("second", 0), at("first", time.Hour)}, true},
-		"where it stands, and will be forgotten, too": {[]persist.Record{at("second", time.Hour)}, true},
-	} {
-		if got := MayTakePlace("second", "first", c.beside); got != c.want {
-			t.Errorf("%s: %t, want %t", name, got, c.want)
-		}
-	}
-}
-
-// TestMayHaveSecondPlace: only a key that others can name, at the first place, with a scope.
-func TestMayHaveSecondPlace(t *testing.T) {
-	t.Parallel()
-	scoped := []persist.Scope{{Name: "X", Value: "1"}}
-	for name, c := range map[string]struct {
-		rec  persist.Record
-		want bool
-	}{
-		"named":             {persist.Record{ID: persist.ID{Account: "base"}, Scopes: scoped}, true},
-		"of the business":   {persist.Record{ID: persist.ID{Account: "base"}, Scopes: scoped, Generated: true, Business: true}, true},
-		"random":            {persist.Record{ID: persist.ID{Account: "base"}, Scopes: scoped, Generated: true}, false},
-		"without a scope":   {persist.Record{ID: persist.ID{Account: "base"}}, false},
-		"at a second place": {persist.Record{ID: persist.ID{Account: "second"}, Scopes: scoped}, false},
-	} {
-		if got := MayHaveSecondPlace(&c.rec, "base"); got != c.want {
-			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
 }
@@ -126,11 +82,11 @@ func TestMayHaveSecondPlace(t *testing.T) {
 func TestFlushesFirst(t *testing.T) {
 	t.Parallel()
 	for standing, want := range map[Standing]bool{Succeeded: false, Accepted: false, Happened: false, Refused: true, Absent: true, Abandoned: true, Ended: true} {
-		if op := (Op{State: persist.StateSettled, Standing: standing}); op.FlushesFirst() != want {
+		if op := (Op{Phase: Phase{State: persist.StateSettled, Standing: standing}}); op.FlushesFirst() != want {
 			t.Errorf("%v: %t, want %t", standing, !want, want)
 		}
 	}
-	if op := (Op{State: persist.StatePending, Standing: Open}); op.FlushesFirst() {
+	if op := (Op{Phase: Phase{State: persist.StatePending, Standing: Open}}); op.FlushesFirst() {
 		t.Error("an open operation is flushed")
 	}
 }
@@ -139,7 +95,7 @@ func TestFlushesFirst(t *testing.T) {
 func TestAsksAgain(t *testing.T) {
 	t.Parallel()
 	first := time.Unix(1000, 0)
-	client, op := Client{AttemptTimeout: time.Minute}, Op{FirstSent: first, Window: time.Hour}
+	client, op := Client{AttemptTimeout: time.Minute}, Op{Sending: Sending{FirstSent: first, Window: time.Hour}}
 	for _, c := range []struct {
 		age  time.Duration
 		able bool

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
-	"github.com/oncehttp/oncehttp/persist"
 )
 
 // Client is the part of a Config behind the decisions of a drive. All of it is data.
@@ -89,54 +88,35 @@ const (
 // Drive is one drive over one operation. It decides, and does nothing. The driver does the step of Step, and passes the result to the method named
 // by the step, until the step is Over. The zero value is over.
 //
-// A Drive is a comparable value. One goroutine uses it.
+// A Drive is a comparable value. One goroutine uses it. It is made of layers, and each layer knows those below it, and none above: the course (what is known
+// and counted), the last write, the end, the steps of an attempt, and at the top the results of requests. So no rule about the end can lead to another attempt.
 type Drive struct {
+	attempting
+
+	own     Answer // the operation's own answer, during a lookup after it
+	verdict classify.Verdict
+}
+
+// course holds the facts of a drive: those given to it, its step, and the proofs, counts and schedule of its attempts.
+type course struct {
 	client Client
 	op     Op
 	given  Given
-
-	step  Step
-	after Step    // the step behind Check
-	write Writing // of the step Write
-
-	history     classify.History // the proof of all attempts together
-	doubtBefore bool             // an attempt before the last one may have had an effect
-	proof       Proof
-	stop        Stop
-	limited     bool   // the limiter takes long, see Limited
-	looked      bool   // the attempt has asked by the business reference, and found nothing
-	answer      Answer // the answer that counts
-	own         Answer // the operation's own answer, during a lookup after it
-	verdict     classify.Verdict
-	told        bool // callers have the answer before the record
-	unread      bool // the answer settles nothing since this client has other facts
-
-	attempts  int
-	sends     int
-	inFlight  int           // answers that said "still being processed"
-	said      uint64        // what the latest error says, see Sent.Error
-	equal     int           // how often in a row
-	unreached bool          // the latest attempt found no server
-	reached   bool          // something was sent, if only a request for a token
-	source    bool          // the source of the credentials was asked once more
-	atOnce    bool          // the next attempt has other credentials, and does not wait for the schedule
-	hint      time.Duration // the latest answer's wait
-	wait      time.Duration // before the next attempt
-	next      time.Time     // the earliest useful time after a stop
-
-	hold   persist.HoldReason // the hold of the last Change
-	report Report
+	step   Step
+	proofs
+	counts
+	schedule
 }
 
-// Answer is the part of an answer behind the decisions. The zero value is none.
-type Answer struct {
-	ID     int // its name; the driver has the answer itself
-	Status int
+// newDrive returns a drive that has decided nothing.
+func newDrive(op Op, client Client, given Given) (d Drive) {
+	d.op, d.client, d.given = op, client, given
+	return d
 }
 
 // NewDrive returns a drive before its first attempt. (Invariant 24.)
 func NewDrive(op Op, client Client, given Given) Drive {
-	d := Drive{op: op, client: client, given: given}
+	d := newDrive(op, client, given)
 	switch {
 	case given.Doubted || given.AskedAgain:
 		d.history.Doubt()
@@ -149,7 +129,8 @@ func NewDrive(op Op, client Client, given Given) Drive {
 
 // EndedBy returns a drive without an attempt, for an end by a verdict on a recorded answer. (Invariant 42.)
 func EndedBy(op Op, client Client, given Given, v classify.Verdict, answer Answer) Drive {
-	d := Drive{op: op, client: client, given: given, proof: ProofOf(v), answer: answer}
+	d := newDrive(op, client, given)
+	d.proof, d.answer = ProofOf(v), answer
 	d.history.Doubt()
 	d.beginWrite(EndConfirmed)
 	return d
@@ -157,7 +138,7 @@ func EndedBy(op Op, client Client, given Given, v classify.Verdict, answer Answe
 
 // Overdue returns a drive without an attempt, for an operation never sent and past its SendBefore. (Invariants 8 and 24.)
 func Overdue(op Op, client Client, given Given) Drive {
-	d := Drive{op: op, client: client, given: given}
+	d := newDrive(op, client, given)
 	if given.Refused {
 		d.history.Refused()
 	}
@@ -166,62 +147,39 @@ func Overdue(op Op, client Client, given Given) Drive {
 }
 
 // Step returns the next step.
-func (d *Drive) Step() Step { return d.step }
+func (d *course) Step() Step { return d.step }
 
-// Wait returns the wait of the step Wait.
-func (d *Drive) Wait() time.Duration { return d.wait }
-
-// Stop returns the reason of a stop.
-func (d *Drive) Stop() Stop { return d.stop }
-
-// Proof returns the proof of the attempts so far.
-func (d *Drive) Proof() Proof { return d.proof }
-
-// InDoubt reports whether some attempt may have had an effect, not settled by an answer.
-func (d *Drive) InDoubt() bool { return d.history.InDoubt() }
-
-// LostBeneath takes a send without an answer, made by the transport itself before the one whose result comes next. It may have had an effect, and
-// that result says nothing of it. (Invariants 1 and 49.)
-func (d *Drive) LostBeneath() { d.history.Doubt() }
-
-// Answer returns the counting answer. The driver needs no other answer any more, except an AlreadyDone during its lookup.
-func (d *Drive) Answer() Answer { return d.answer }
-
-// Unread reports whether the answer settles nothing because of other facts in this client's profile.
-func (d *Drive) Unread() bool { return d.unread }
-
-// Attempts returns the number of attempts so far.
-func (d *Drive) Attempts() int { return d.attempts }
+// Op returns the operation as the drive knows it.
+func (d *course) Op() Op { return d.op }
 
 // Spent returns the use of the call's bounds by this drive and earlier ones. (Invariants 43 and 59.)
-func (d *Drive) Spent() Spent {
+func (d *course) Spent() Spent {
 	before := d.given.Spent
 	return Spent{before.Attempts + d.attempts, before.InFlight + d.inFlight, before.Sends + d.sends, before.Source || d.source}
 }
 
-// Sends returns the number of sends so far, those of lookups among them.
-func (d *Drive) Sends() int { return d.sends }
-
-// Errors returns how often in a row the API has given the same error, which it may keep under the key.
-func (d *Drive) Errors() int { return d.equal }
-
-// Reached reports whether something was sent, if only a request for a token.
-func (d *Drive) Reached() bool { return d.reached }
-
-// Op returns the drive's knowledge of the operation.
-func (d *Drive) Op() Op { return d.op }
-
-// Moved tells the drive the present state of the record. It is called before each write of the drive. An Enqueue may have promised a send
-// meanwhile: then the record stays, and what was never sent and was too late for that is not held. (Invariant 18.)
-func (d *Drive) Moved(op Op) {
-	promised := op.Enqueued && op.SendBefore.After(d.op.SendBefore)
-	d.op = op
-	switch {
-	case d.step != Write:
-	case (d.write == Forget || d.write == EndAbsent) && op.Enqueued:
-		d.write = LeaveUnsent
-	case promised && d.proof.Kind == ProvesExpiry && !d.history.InDoubt():
-		d.write, d.proof = LeaveUnsent, Proof{Kind: ProvesUnsent}
+// late returns the proof of an operation never sent, after the time for its first send. An operation begun by this call has no more to expect,
+// unless an Enqueue has promised a send of it. (Invariants 2, 8 and 18.)
+func (d *course) late() Proof {
+	if d.given.Created && !d.op.Enqueued {
+		return Proof{Kind: ProvesUnsent}
 	}
-	d.heedEvidence()
+	return expired()
 }
+
+// ExtendsSendUntil reports whether a later SendUntil is written, durably, before a send: the send may last until then, beyond the stored time. Another
+// process relies on that time once the lease has ended. An operation that is asked again for its answer has ended. (Invariants 12 and 31.)
+func (d *course) ExtendsSendUntil(stored, until time.Time) bool {
+	return !d.given.AskedAgain && until.After(stored)
+}
+
+// isLocal reports whether the drive has sent nothing: it has reached no server, or its limiter, its Authorize or its time limits stopped it. Such
+// a failure is no fact about the operation: another client may send it. A clock set back is not local: it may be the journal's. (Invariant 43.)
+func (d *course) isLocal() bool { return !d.reached && d.sends == 0 && d.stop != ClockBack }
+
+// Stored reports whether the server gives the answer again for the same key (persist.Answer.Stored). Three decisions hang on it: another request for
+// the answer, the flush of the record, and an answer before the record. (Invariant 14.)
+func (d *course) Stored() bool { return d.proof.Stored && d.op.Protected }
+
+// goesOn reports whether the call, stopped by its limiter, goes on with the operation later. A pass does not. (Invariant 43.)
+func (d *course) goesOn() bool { return d.limited && !d.given.Pass }

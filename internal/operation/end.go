@@ -1,86 +1,37 @@
 package operation
 
 import (
-	"cmp"
 	"time"
-
-	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file decides the end of a drive: the last write, and its failures.
+// This file decides the end of a drive: the proof leads to the last write, and that to the report. An operation without an effect is forgotten, and its
+// key is looked at once more.
 
-// Writing is the effect of the step Write on the record.
-type Writing uint8
-
-// The writings.
-const (
-	WriteNothing  Writing = iota
-	EndConfirmed          // it ends with the counting answer
-	EndMismatched         // it ends: the server keeps the key for another request
-	EndAbsent             // it is settled as absent
-	EndHappened           // it is settled as happened, by its evidence
-	LeaveOpen             // it stays unfinished: pending, or held
-	LeaveUnsent           // it stays unfinished, as never sent
-	Forget                // the record goes
-)
-
-// Keep is the choice of a record's answer.
-type Keep uint8
-
-// The possible answers of a record.
-const (
-	KeepOld Keep = iota // its present answer
-	KeepNone
-	KeepAnswer // the counting answer
-	KeepFlawed // the latest success, maybe not the API's own, for the comparison with a later one
-)
-
-// Change holds the changes of a record by the step Write. The driver adds answer, note and lease.
-type Change struct {
-	State       persist.State
-	Hold        persist.HoldReason
-	Effect      persist.Effect
-	Answer      Keep
-	Final       bool
-	Unreported  bool
-	KeyTold     bool
-	Told        bool // a caller of the drive is told of the end
-	Unmark      bool // MaybeSent and FirstSent are taken back
-	Attempts    int  // in all
-	Sends       int  // likewise
-	NextAttempt time.Time
-	SendBefore  time.Time // of an unfinished record
-	OwedFrom    time.Time // of the state to Config.OnResult
-	Aside       Aside
+// Report is the end of a drive.
+type Report struct {
+	Answered bool // callers get the answer; else an error
+	// Standing is the state of the operation, for the error.
+	Standing Standing
+	Why      [2]Trouble // the troubles named by the error
+	// Unreported: by the record, no caller with the key has learnt of the end.
+	Unreported bool
+	// MayShow: a caller of plain HTTP may have the answer beside the error.
+	MayShow bool
+	// Due is the earliest useful time to go on; zero: it is not known or, with AsRecorded, it is in the record.
+	Due        time.Time
+	AsRecorded bool
+	// Left: the operation is left to others, and the call goes on with it later. The rest of the report is for a call given up meanwhile.
+	Left bool
 }
 
-// Aside is the treatment of the operation by this client's later passes.
-type Aside uint8
-
-// The treatments.
-const (
-	AsideAsBefore Aside = iota
-	AsideTaken          // it was sent: it rests no longer
-	AsideLeft           // this client alone could not send it: they leave it alone for a while
-)
-
-// Meanwhile holds events during a drive, told at its end.
-type Meanwhile struct {
-	GivenUp     bool      // the call was given up, or is draining
-	Shown       bool      // a caller of Transport waits, or has waited, for this call
-	Left        bool      // a caller has left before, with an error
-	Broken      bool      // its lease has ended meanwhile: another process may have taken the operation for an abandoned one
-	Taken       bool      // a caller with OnResult has the answer already: the end is not owed
-	LatestFirst time.Time // the latest first send of an operation begun to be sent at once (Client.LatestFirstSend)
-	// Delivers is the time in which a pass hands the state to its own OnResult; zero: whoever finds it does.
-	Delivers time.Duration
+// ending is the last write of a drive, with the report after it.
+type ending struct {
+	closing
+	report Report
 }
-
-// Writing returns the effect of the step Write.
-func (d *Drive) Writing() Writing { return d.write }
 
 // conclude decides the last write, if no attempt follows. (Invariants 2, 4 and 24.)
-func (d *Drive) conclude() {
+func (d *ending) conclude() {
 	switch {
 	case d.given.AskedAgain:
 		d.concludeRepeat()
@@ -95,11 +46,9 @@ func (d *Drive) conclude() {
 	}
 }
 
-func (d *Drive) beginWrite(w Writing) { d.step, d.write = Write, w }
-
 // concludeRepeat ends a drive after another request for the answer of a confirmed operation. The record does not change. A refusal is flushed before
 // an error calls it final: an answer handed out earlier may not be durable yet. (Invariants 13 and 14.)
-func (d *Drive) concludeRepeat() {
+func (d *ending) concludeRepeat() {
 	if d.proof.Kind == ProvesEnd && !d.proof.Refused && sameEnd(d.op.Status, d.answer.Status) { // a success was asked for again
 		d.end(Report{Answered: true, Unreported: d.op.Unreported})
 		return
@@ -112,14 +61,8 @@ func (d *Drive) concludeRepeat() {
 	d.failRepeat(d.op.Standing)
 }
 
-// FlushesFirst reports whether the journal is flushed before an error says how the operation ended: an end is visible before it is durable. After the
-// loss of an effect that happened, the server would only be asked for the answer once more. (Invariant 13.)
-func (o *Op) FlushesFirst() bool {
-	return o.State.Final() && o.Standing.Effect() != persist.EffectHappened
-}
-
 // failRepeat ends a drive without the answer of a confirmed operation. (Invariants 9 and 14.)
-func (d *Drive) failRepeat(standing Standing) {
+func (d *ending) failRepeat(standing Standing) {
 	d.fail(standing, AnswerGone)
 	d.report.Unreported, d.report.MayShow = d.op.Unreported, false
 }
@@ -128,147 +71,8 @@ func (d *Drive) failRepeat(standing Standing) {
 // another success's status. (Invariant 4.)
 func sameEnd(a, b int) bool { return a == b || a < 300 && b < 300 }
 
-// MayAnswerFirst reports whether callers may have the answer before the step Write: the same key finds it again if this process dies in
-// between. (Invariant 30.)
-func (d *Drive) MayAnswerFirst(now time.Time) bool {
-	return d.step == Write && d.given.Late && !d.given.Pass && !d.mustFlush(now)
-}
-
-// Change returns the changes of the step Write. It may be asked for more than once; the last counts. (Invariant 53.)
-func (d *Drive) Change(m Meanwhile, now time.Time) Change {
-	c := d.change(m, now)
-	if !m.Taken {
-		grace := ResultGrace
-		if d.given.Pass {
-			grace = m.Delivers
-		}
-		c.OwedFrom = d.op.OwedAs(c.State, c.Hold, grace, now)
-	}
-	d.hold = c.Hold
-	return c
-}
-
-// change is Change without OwedFrom. (Invariants 9 and 17.)
-func (d *Drive) change(m Meanwhile, now time.Time) Change {
-	c := Change{Attempts: d.op.Attempts, Sends: d.op.Sends + d.sends}
-	if !d.isLocal() {
-		c.Attempts += d.attempts
-	}
-	switch d.write {
-	case EndConfirmed:
-		c.State, c.Effect, c.Answer = persist.StateConfirmed, d.Standing().Effect(), KeepAnswer
-	case EndMismatched:
-		c.State, c.Answer = persist.StateMismatched, KeepAnswer
-	case EndAbsent:
-		c.State, c.Effect, c.Answer = persist.StateSettled, persist.EffectAbsent, KeepNone
-	case EndHappened:
-		c.State, c.Effect, c.Answer = persist.StateSettled, persist.EffectHappened, KeepNone
-	default:
-		d.changeOpen(&c, m, now)
-		return c
-	}
-	c.Final = true
-	c.Unreported, c.Told = d.unreported(), !d.given.Pass
-	c.KeyTold = d.op.EndsKeyTold(m.Left || m.Broken || !d.given.Created)
-	return c
-}
-
-// changeOpen is Change for an operation left unfinished. One that its call may go on with gets an end for its first send. (Invariants 7, 8, 24 and 43.)
-func (d *Drive) changeOpen(c *Change, m Meanwhile, now time.Time) {
-	c.State = persist.StatePending
-	c.Unmark = d.write == LeaveUnsent || !d.history.InDoubt() && d.proof.Kind == ProvesExpiry // nothing was ever sent, and now it may not be
-	marked := d.op.MaybeSent && !c.Unmark
-	if c.SendBefore = d.op.SendBefore; d.Leaves() {
-		c.SendBefore = d.op.firstSendBy(marked, m.LatestFirst)
-	}
-	if c.Hold = d.holdReason(m); c.Hold != "" {
-		c.State, c.Answer = persist.StateHeld, KeepAnswer // for the person who settles it
-		return
-	}
-	if d.write == LeaveOpen {
-		c.Answer = KeepFlawed
-	}
-	c.NextAttempt = d.notBefore(m, now, marked)
-	switch {
-	case d.sends > 0:
-		c.Aside = AsideTaken
-	case d.given.Pass && d.isLocal() && !d.unreached && !m.GivenUp: // no pause of its origin holds it back
-		c.Aside = AsideLeft
-	}
-}
-
-// holdReason returns the reason against further sends; empty if there is none. A caller of plain HTTP may act on its answer: no pass may send
-// after that. An enqueued operation is sent all the same, as promised. (Invariants 18 and 29.)
-func (d *Drive) holdReason(m Meanwhile) persist.HoldReason {
-	if d.proof.Hold == "" && m.Shown && !d.op.Enqueued {
-		return persist.HoldCaller
-	}
-	return d.proof.Hold
-}
-
-// unreported reports whether the drive's end counts as unreported. (Invariant 17.)
-func (d *Drive) unreported() bool {
-	return d.op.EndsUnreported(!d.given.Pass) && (d.write == EndConfirmed || d.write == EndHappened)
-}
-
-// EndsUnreported reports whether an end of the operation counts as unreported: no caller is told of it, and one without a key might send the same request
-// again. Only an end with an answer or with an effect counts. (Invariant 17.)
-func (o *Op) EndsUnreported(told bool) bool { return o.Generated && !told }
-
-// EndsKeyTold reports whether the key of an ended operation is kept as if a caller had chosen it. told: an error may have named the key to a caller, who
-// may come back with it. A key of the business comes back with its request. (Invariant 17.)
-func (o *Op) EndsKeyTold(told bool) bool { return o.Generated && (o.Business || told) }
-
-// isLocal reports whether the drive has sent nothing: it has reached no server, or its limiter, its Authorize or its time limits stopped it. Such
-// a failure is no fact about the operation: another client may send it. A clock set back is not local: it may be the journal's. (Invariant 43.)
-func (d *Drive) isLocal() bool { return !d.reached && d.sends == 0 && d.stop != ClockBack }
-
-// notBefore returns the earliest time of the next drive:
-//   - d.next, or the operation's first pause from now if d.next is zero, after a long Retry-After, a clock set back, or a call given up or draining;
-//   - the time as before, but not this very moment, if no server was reached, or the limiter was slow before the first send;
-//   - the later one of d.next and a pause in all other cases. The pause grows with the failed attempts.
-//
-// It is never later than the end of the time for sends: the next pass then holds the record, and tells of it. (Invariants 16 and 28.)
-func (d *Drive) notBefore(m Meanwhile, now time.Time, marked bool) time.Time {
-	now = now.Round(0)
-	until := d.op.sendableUntil(marked)
-	at := now.Add(d.op.pause(d.attempts, now, until))
-	switch {
-	case d.isLocal(), d.limited && d.attempts == 0:
-		at = d.op.NextAttempt
-		if soon := now.Add(1); at.Before(soon) {
-			at = soon
-		}
-	case d.stop == LongRetryAfter, d.stop == OriginDown, d.stop == ClockBack, m.GivenUp:
-		at = cmp.Or(d.next, now.Add(d.op.Pauses.First))
-	case d.next.After(at):
-		at = d.next
-	}
-	if over := until.Add(time.Millisecond); !until.IsZero() && at.After(over) {
-		at = over
-	}
-	return at.Round(0)
-}
-
-// mustFlush reports whether the final record must be flushed now: it is not confirmed, or the same key does not find the answer again, or not
-// for long, since the window is nearly over or the clock went back. Other ends may be lost in a crash. (Invariant 14.)
-func (d *Drive) mustFlush(now time.Time) bool {
-	return d.write != EndConfirmed || !d.op.GivesAgain(d.Stored(), now)
-}
-
-// GivesAgain reports whether the same key finds the answer of a confirmed operation again after a crash, and for long enough. stored: the server keeps
-// the answer. It is false near the end of the window, and after a clock that went back. (Invariant 14.)
-func (o *Op) GivesAgain(stored bool, now time.Time) bool {
-	age := now.Sub(o.FirstSent)
-	return stored && age >= 0 && age <= o.Window-o.Window/10
-}
-
-// Stored reports whether the server gives the answer again for the same key (persist.Answer.Stored). Three decisions hang on it: another request for
-// the answer, the flush of the record, and an answer before the record. (Invariant 14.)
-func (d *Drive) Stored() bool { return d.proof.Stored && d.op.Protected }
-
 // Written takes the result of the step Write. ok: the journal has the change. (Invariants 2, 13 and 14.)
-func (d *Drive) Written(ok bool, now time.Time) {
+func (d *ending) Written(ok bool, now time.Time) {
 	switch d.write {
 	case EndConfirmed, EndMismatched, EndAbsent, EndHappened:
 		if ok && d.mustFlush(now) {
@@ -288,7 +92,7 @@ func (d *Drive) Written(ok bool, now time.Time) {
 }
 
 // Flushed takes the result of the step Flush. ok: all earlier writes are durable. (Invariant 13.)
-func (d *Drive) Flushed(ok bool) {
+func (d *ending) Flushed(ok bool) {
 	if d.write != WriteNothing {
 		d.ended(ok)
 		return
@@ -303,7 +107,7 @@ func (d *Drive) Flushed(ok bool) {
 // ended ends the drive of an ended operation. ok: the end is written and, if it must be, durable. Without ok callers get the answer all the same: the
 // record stays pending, and the same key finds the answer again. A final 4xx not stored by the server is the exception: the next answer may
 // differ, so that the outcome is unknown. (Invariant 14.)
-func (d *Drive) ended(ok bool) {
+func (d *ending) ended(ok bool) {
 	switch d.write {
 	case EndConfirmed:
 		if ok || !d.mayChange() {
@@ -323,7 +127,7 @@ func (d *Drive) ended(ok bool) {
 }
 
 // unlessFailed returns standing, or Unclear if the journal does not have the end. (Invariant 13.)
-func (d *Drive) unlessFailed(ok bool, standing Standing) Standing {
+func (d *ending) unlessFailed(ok bool, standing Standing) Standing {
 	if !ok {
 		d.stop = JournalFailed
 		return Unclear
@@ -331,7 +135,102 @@ func (d *Drive) unlessFailed(ok bool, standing Standing) Standing {
 	return standing
 }
 
-// mayChange reports whether the answer is a final refusal not stored by the server: asked again, it might answer otherwise. (Invariant 14.)
-func (d *Drive) mayChange() bool {
-	return (d.proof.Refused || d.answer.Status >= 400 && d.answer.Status < 500) && !d.Stored()
+// withdraw ends a drive without an effect, by proof. It forgets an operation begun by this drive, unless a send was promised meanwhile, or the call
+// goes on with it. Any other operation stays unfinished, as never sent: a pass will send it, unless it is held for its caller. (Invariants 2, 18 and 38.)
+func (d *ending) withdraw() {
+	if d.given.Created && !d.op.Enqueued && !d.goesOn() {
+		d.step = LookForPlace
+		return
+	}
+	d.beginWrite(LeaveUnsent)
 }
+
+// PlaceFound takes the finding of the step LookForPlace. keeps: other scopes stand beside the record; then it is settled as absent. ok is false if the
+// journal did not tell. (Invariant 38.)
+func (d *ending) PlaceFound(keeps, ok bool) {
+	switch {
+	case !ok:
+		d.stop = JournalFailed
+		d.fail(Unclear, d.Withdrawn())
+	default:
+		d.beginWrite(WithdrawnBeside(keeps))
+	}
+}
+
+// WithdrawnBeside returns the writing that takes back an operation without an effect. keeps: other scopes stand beside its record. Then it is settled
+// as absent, and keeps its place. (Invariant 38.)
+func WithdrawnBeside(keeps bool) Writing {
+	if keeps {
+		return EndAbsent
+	}
+	return Forget
+}
+
+// forgotten ends the drive of a forgotten operation. ok: its record is gone. (Invariants 13 and 19.)
+func (d *ending) forgotten(ok bool) {
+	switch {
+	case !ok:
+		d.stop = JournalFailed
+		d.fail(Open, d.Withdrawn())
+	case d.given.OwnKey:
+		d.fail(None, d.Withdrawn())
+	default:
+		d.step = LookForOther
+	}
+}
+
+// Freed holds the findings at a key after the Forget of its record.
+type Freed struct {
+	Forgotten bool // the journal has forgotten the record
+	Gone      bool // it has no other record of the key, also in no open transaction
+	Begun     bool // a call of this process has begun the key since
+	MayAppear bool // a Begin of the key was lost, and may show yet
+}
+
+// IsFree reports whether nobody has an operation under the key: "no effect" is the truth about it. (Invariants 13 and 19.)
+func (f Freed) IsFree() bool { return f.Forgotten && f.Gone && !f.Begun && !f.MayAppear }
+
+// BegunSince returns the report in place of that of a free key: another call has begun it before the caller has the result. (Invariant 19.)
+func BegunSince() Report { return Report{Standing: Unclear, AsRecorded: true} }
+
+// OtherFound takes the result of the step LookForOther. found: the key is not free (Freed). If a new record was read, Moved comes first. (Invariant 19.)
+func (d *ending) OtherFound(found bool) {
+	why := d.Withdrawn()
+	switch {
+	case !found:
+		d.fail(None, why)
+	case d.op.MaybeSent || why == IsRefused: // by the new begin
+		d.fail(Unclear)
+	default:
+		d.fail(Unclear, why)
+	}
+}
+
+// Report returns the end of the drive, after the step Over.
+func (d *ending) Report() Report { return d.report }
+
+// failOpen ends the drive with an error about an operation left unfinished by the last Change. (Invariant 9.)
+func (d *ending) failOpen(why Trouble) {
+	if d.hold != "" {
+		d.fail(Open, IsHeld, why)
+		return
+	}
+	d.fail(Open, why)
+}
+
+// fail ends the drive with an error about an operation of this standing. (Invariants 9 and 29.)
+func (d *ending) fail(standing Standing, why ...Trouble) {
+	r := Report{Standing: standing, Left: d.report.Left, MayShow: standing == None || standing == Absent || standing == Ended || d.mayShow()}
+	copy(r.Why[:], why)
+	switch {
+	case d.proof.Hold != "":
+	case standing == Open, standing == Unclear:
+		r.AsRecorded = true
+	case d.answer.ID != 0: // the record has no next attempt, if there is one
+		r.Due = d.next
+	}
+	d.end(r)
+}
+
+// end makes the drive over, with the report r for the caller.
+func (d *ending) end(r Report) { d.step, d.report = Over, r }

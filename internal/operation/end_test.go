@@ -24,22 +24,22 @@ func TestChange(t *testing.T) {
 		counts bool
 		answer Keep
 	}{
-		"sent":                       {Drive{write: LeaveOpen, sends: 1, reached: true, given: pass}, Meanwhile{}, AsideTaken, true, KeepFlawed},
-		"not let":                    {Drive{write: LeaveOpen, given: pass}, Meanwhile{}, AsideLeft, false, KeepFlawed},
-		"not let, never sent":        {Drive{write: LeaveUnsent, given: pass}, Meanwhile{}, AsideLeft, false, KeepOld},
-		"not let, for a caller":      {Drive{write: LeaveOpen}, Meanwhile{}, AsideAsBefore, false, KeepFlawed},
-		"not reached":                {Drive{write: LeaveOpen, given: pass, unreached: true}, Meanwhile{}, AsideAsBefore, false, KeepFlawed},
-		"given up":                   {Drive{write: LeaveOpen, given: pass}, Meanwhile{GivenUp: true}, AsideAsBefore, false, KeepFlawed},
-		"asked for a token":          {Drive{write: LeaveOpen, given: pass, reached: true}, Meanwhile{}, AsideAsBefore, true, KeepFlawed},
-		"the clock was set back":     {Drive{write: LeaveOpen, given: pass, stop: ClockBack}, Meanwhile{}, AsideAsBefore, true, KeepFlawed},
-		"held":                       {Drive{write: LeaveOpen, sends: 1, proof: expired()}, Meanwhile{}, AsideAsBefore, true, KeepAnswer},
-		"held for a caller":          {Drive{write: LeaveOpen, sends: 1}, Meanwhile{Shown: true}, AsideAsBefore, true, KeepAnswer},
-		"confirmed":                  {Drive{write: EndConfirmed, sends: 1}, Meanwhile{}, AsideAsBefore, true, KeepAnswer},
-		"mismatched":                 {Drive{write: EndMismatched, sends: 1}, Meanwhile{}, AsideAsBefore, true, KeepAnswer},
-		"settled as absent, refused": {Drive{write: EndAbsent, sends: 1}, Meanwhile{}, AsideAsBefore, true, KeepNone},
+		"sent":                       {flat{write: LeaveOpen, sends: 1, reached: true, given: pass}.drive(), Meanwhile{}, AsideTaken, true, KeepFlawed},
+		"not let":                    {flat{write: LeaveOpen, given: pass}.drive(), Meanwhile{}, AsideLeft, false, KeepFlawed},
+		"not let, never sent":        {flat{write: LeaveUnsent, given: pass}.drive(), Meanwhile{}, AsideLeft, false, KeepOld},
+		"not let, for a caller":      {flat{write: LeaveOpen}.drive(), Meanwhile{}, AsideAsBefore, false, KeepFlawed},
+		"not reached":                {flat{write: LeaveOpen, given: pass, unreached: true}.drive(), Meanwhile{}, AsideAsBefore, false, KeepFlawed},
+		"given up":                   {flat{write: LeaveOpen, given: pass}.drive(), Meanwhile{GivenUp: true}, AsideAsBefore, false, KeepFlawed},
+		"asked for a token":          {flat{write: LeaveOpen, given: pass, reached: true}.drive(), Meanwhile{}, AsideAsBefore, true, KeepFlawed},
+		"the clock was set back":     {flat{write: LeaveOpen, given: pass, stop: ClockBack}.drive(), Meanwhile{}, AsideAsBefore, true, KeepFlawed},
+		"held":                       {flat{write: LeaveOpen, sends: 1, proof: expired()}.drive(), Meanwhile{}, AsideAsBefore, true, KeepAnswer},
+		"held for a caller":          {flat{write: LeaveOpen, sends: 1}.drive(), Meanwhile{Shown: true}, AsideAsBefore, true, KeepAnswer},
+		"confirmed":                  {flat{write: EndConfirmed, sends: 1}.drive(), Meanwhile{}, AsideAsBefore, true, KeepAnswer},
+		"mismatched":                 {flat{write: EndMismatched, sends: 1}.drive(), Meanwhile{}, AsideAsBefore, true, KeepAnswer},
+		"settled as absent, refused": {flat{write: EndAbsent, sends: 1}.drive(), Meanwhile{}, AsideAsBefore, true, KeepNone},
 	} {
 		d := c.drive
-		d.op, d.attempts, d.history = Op{Attempts: 4, Sends: 7, MaybeSent: true, FirstSent: noon, Window: time.Hour, Pauses: UsualPauses}, 2, inDoubt()
+		d.op, d.attempts, d.history = Op{Sending: Sending{Attempts: 4, Sends: 7, MaybeSent: true, FirstSent: noon, Window: time.Hour, Pauses: UsualPauses}}, 2, inDoubt()
 		attempts := 4
 		if c.counts {
 			attempts += 2
@@ -58,12 +58,12 @@ func TestChangeUnmarks(t *testing.T) {
 		drive Drive
 		want  bool
 	}{
-		"withdrawn":        {Drive{write: LeaveUnsent}, true},
-		"never sent, late": {Drive{write: LeaveOpen, proof: expired()}, true},
-		"in doubt, late":   {Drive{write: LeaveOpen, proof: expired(), history: inDoubt()}, false},
-		"not sure":         {Drive{write: LeaveOpen}, false},
+		"withdrawn":        {flat{write: LeaveUnsent}.drive(), true},
+		"never sent, late": {flat{write: LeaveOpen, proof: expired()}.drive(), true},
+		"in doubt, late":   {flat{write: LeaveOpen, proof: expired(), history: inDoubt()}.drive(), false},
+		"not sure":         {flat{write: LeaveOpen}.drive(), false},
 	} {
-		c.drive.op = Op{MaybeSent: true, Pauses: UsualPauses}
+		c.drive.op = Op{Sending: Sending{MaybeSent: true, Pauses: UsualPauses}}
 		if got := c.drive.Change(Meanwhile{}, noon); got.Unmark != c.want {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -80,18 +80,18 @@ func TestChangeTells(t *testing.T) {
 		while               Meanwhile
 		unreported, keyTold bool
 	}{
-		"a call's":            {EndConfirmed, Op{Generated: true}, Given{Created: true}, Meanwhile{}, false, false},
-		"a call's, left":      {EndConfirmed, Op{Generated: true}, Given{Created: true}, Meanwhile{Left: true}, false, true},
-		"without its lease":   {EndConfirmed, Op{Generated: true}, Given{Created: true}, Meanwhile{Broken: true}, false, true},
-		"another call's":      {EndConfirmed, Op{Generated: true}, Given{}, Meanwhile{}, false, true},
-		"a pass's":            {EndConfirmed, Op{Generated: true}, Given{Pass: true}, Meanwhile{}, true, true},
-		"a pass's, mismatch":  {EndMismatched, Op{Generated: true}, Given{Pass: true}, Meanwhile{}, false, true},
+		"a call's":            {EndConfirmed, Op{KeyFacts: KeyFacts{Generated: true}}, Given{Created: true}, Meanwhile{}, false, false},
+		"a call's, left":      {EndConfirmed, Op{KeyFacts: KeyFacts{Generated: true}}, Given{Created: true}, Meanwhile{Left: true}, false, true},
+		"without its lease":   {EndConfirmed, Op{KeyFacts: KeyFacts{Generated: true}}, Given{Created: true}, Meanwhile{Broken: true}, false, true},
+		"another call's":      {EndConfirmed, Op{KeyFacts: KeyFacts{Generated: true}}, Given{}, Meanwhile{}, false, true},
+		"a pass's":            {EndConfirmed, Op{KeyFacts: KeyFacts{Generated: true}}, Given{Pass: true}, Meanwhile{}, true, true},
+		"a pass's, mismatch":  {EndMismatched, Op{KeyFacts: KeyFacts{Generated: true}}, Given{Pass: true}, Meanwhile{}, false, true},
 		"a caller's key":      {EndConfirmed, Op{}, Given{Pass: true}, Meanwhile{Left: true, Broken: true}, false, false},
-		"of Config.NewKey":    {EndConfirmed, Op{Generated: true, Business: true}, Given{Created: true}, Meanwhile{}, false, true},
-		"settled as absent":   {EndAbsent, Op{Generated: true}, Given{Created: true}, Meanwhile{Left: true}, false, true},
-		"named after a field": {EndConfirmed, Op{Business: true}, Given{}, Meanwhile{Left: true}, false, false},
+		"of Config.NewKey":    {EndConfirmed, Op{KeyFacts: KeyFacts{Generated: true, Business: true}}, Given{Created: true}, Meanwhile{}, false, true},
+		"settled as absent":   {EndAbsent, Op{KeyFacts: KeyFacts{Generated: true}}, Given{Created: true}, Meanwhile{Left: true}, false, true},
+		"named after a field": {EndConfirmed, Op{KeyFacts: KeyFacts{Business: true}}, Given{}, Meanwhile{Left: true}, false, false},
 	} {
-		d := Drive{write: c.write, op: c.op, given: c.given}
+		d := flat{write: c.write, op: c.op, given: c.given}.drive()
 		got := d.Change(c.while, noon)
 		if !got.Final || got.Unreported != c.unreported || got.KeyTold != c.keyTold || got.Told == c.given.Pass {
 			t.Errorf("%s: %+v", name, got)
@@ -110,33 +110,33 @@ func TestNotBefore(t *testing.T) {
 		sent    time.Duration // of the first send, before noon
 		want    time.Duration
 	}{
-		"a usual pause":                  {Drive{sends: 1}, false, 0, 30 * s},
-		"worth it later":                 {Drive{sends: 1, next: after(m)}, false, 0, m},
-		"worth it sooner":                {Drive{sends: 1, next: after(s)}, false, 0, 30 * s},
-		"a long Retry-After":             {Drive{sends: 1, stop: LongRetryAfter, next: after(20 * s)}, false, 0, 20 * s},
-		"the origin is down":             {Drive{sends: 1, stop: OriginDown, next: after(3 * s)}, false, 0, 3 * s},
-		"the clock was set back":         {Drive{stop: ClockBack, next: after(3 * s)}, false, 0, 3 * s},
-		"given up":                       {Drive{sends: 1}, true, 0, 30 * s},
-		"given up before a wait":         {Drive{sends: 1, next: after(2 * s)}, true, 0, 2 * s},
-		"given up, after many attempts":  {Drive{sends: 1, attempts: 60}, true, 0, 30 * s},
+		"a usual pause":                  {flat{sends: 1}.drive(), false, 0, 30 * s},
+		"worth it later":                 {flat{sends: 1, next: after(m)}.drive(), false, 0, m},
+		"worth it sooner":                {flat{sends: 1, next: after(s)}.drive(), false, 0, 30 * s},
+		"a long Retry-After":             {flat{sends: 1, stop: LongRetryAfter, next: after(20 * s)}.drive(), false, 0, 20 * s},
+		"the origin is down":             {flat{sends: 1, stop: OriginDown, next: after(3 * s)}.drive(), false, 0, 3 * s},
+		"the clock was set back":         {flat{stop: ClockBack, next: after(3 * s)}.drive(), false, 0, 3 * s},
+		"given up":                       {flat{sends: 1}.drive(), true, 0, 30 * s},
+		"given up before a wait":         {flat{sends: 1, next: after(2 * s)}.drive(), true, 0, 2 * s},
+		"given up, after many attempts":  {flat{sends: 1, attempts: 60}.drive(), true, 0, 30 * s},
 		"nothing reached":                {Drive{}, false, 0, 1},
-		"nothing reached, due later":     {Drive{op: Op{NextAttempt: after(7 * s)}}, false, 0, 7 * s},
-		"nothing reached, was due":       {Drive{op: Op{NextAttempt: after(-7 * s)}}, false, 0, 1},
-		"a token was asked for":          {Drive{reached: true}, false, 0, 30 * s},
-		"past the time for sends":        {Drive{sends: 1, stop: LongRetryAfter, next: after(24 * time.Hour)}, false, time.Hour, 23*time.Hour - 90*s + time.Millisecond},
-		"at the end of it":               {Drive{sends: 1, stop: LongRetryAfter, next: after(23*time.Hour - 90*s + time.Millisecond)}, false, time.Hour, 23*time.Hour - 90*s + time.Millisecond},
-		"not let, with an earlier first": {Drive{stop: WindowHere}, false, 23 * time.Hour, 1},
+		"nothing reached, due later":     {flat{op: Op{Sending: Sending{NextAttempt: after(7 * s)}}}.drive(), false, 0, 7 * s},
+		"nothing reached, was due":       {flat{op: Op{Sending: Sending{NextAttempt: after(-7 * s)}}}.drive(), false, 0, 1},
+		"a token was asked for":          {flat{reached: true}.drive(), false, 0, 30 * s},
+		"past the time for sends":        {flat{sends: 1, stop: LongRetryAfter, next: after(24 * time.Hour)}.drive(), false, time.Hour, 23*time.Hour - 90*s + time.Millisecond},
+		"at the end of it":               {flat{sends: 1, stop: LongRetryAfter, next: after(23*time.Hour - 90*s + time.Millisecond)}.drive(), false, time.Hour, 23*time.Hour - 90*s + time.Millisecond},
+		"not let, with an earlier first": {flat{stop: WindowHere}.drive(), false, 23 * time.Hour, 1},
 	} {
 		d := c.drive
 		d.op.Window, d.op.Pauses = 24*time.Hour, UsualPauses
 		d.op.MaybeSent, d.op.FirstSent = true, noon.Add(-c.sent)
-		if got := d.notBefore(Meanwhile{GivenUp: c.givenUp}, noon, true).Sub(noon); got != c.want {
+		if got := (draft{&d.closing, Meanwhile{GivenUp: c.givenUp}, noon}).notBefore(true).Sub(noon); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 	// Never sent, and without a bound for the first send.
-	d := Drive{op: Op{Pauses: UsualPauses}, sends: 1}
-	if got := d.notBefore(Meanwhile{}, noon, false).Sub(noon); got != 30*s {
+	d := flat{op: Op{Sending: Sending{Pauses: UsualPauses}}, sends: 1}.drive()
+	if got := (draft{&d.closing, Meanwhile{}, noon}).notBefore(false).Sub(noon); got != 30*s {
 		t.Errorf("without a bound: %v", got)
 	}
 }
@@ -158,7 +158,7 @@ func TestMustFlush(t *testing.T) {
 		"no key":                 {EndConfirmed, true, false, 0, true},
 		"absent":                 {EndAbsent, true, true, 0, true},
 	} {
-		d := Drive{write: c.write, proof: Proof{Stored: c.stored}, op: Op{Protected: c.protected, FirstSent: noon, Window: 10 * time.Hour}}
+		d := flat{write: c.write, proof: Proof{Stored: c.stored}, op: Op{KeyFacts: KeyFacts{Protected: c.protected}, Sending: Sending{FirstSent: noon, Window: 10 * time.Hour}}}.drive()
 		if got := d.mustFlush(noon.Add(c.age)); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
@@ -168,10 +168,10 @@ func TestMustFlush(t *testing.T) {
 // TestMayAnswerFirst: a call has its answer before the record only where a crash in between loses nothing.
 func TestMayAnswerFirst(t *testing.T) {
 	t.Parallel()
-	may := Drive{
+	may := flat{
 		step: Write, write: EndConfirmed, given: Given{Late: true}, proof: Proof{Stored: true},
-		op: Op{Protected: true, FirstSent: noon, Window: time.Hour},
-	}
+		op: Op{KeyFacts: KeyFacts{Protected: true}, Sending: Sending{FirstSent: noon, Window: time.Hour}},
+	}.drive()
 	if !may.MayAnswerFirst(noon) {
 		t.Error("not a stored success")
 	}
@@ -194,7 +194,7 @@ func TestMayChange(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]bool{201: false, 303: false, 399: false, 400: true, 499: true, 500: false} {
 		for _, stored := range []bool{true, false} {
-			d := Drive{answer: Answer{1, status}, proof: Proof{Stored: stored}, op: Op{Protected: true}}
+			d := flat{answer: Answer{1, status}, proof: Proof{Stored: stored}, op: Op{KeyFacts: KeyFacts{Protected: true}}}.drive()
 			if got := d.mayChange(); got != (want && !stored) {
 				t.Errorf("%d, stored %t: %t", status, stored, got)
 			}
@@ -224,7 +224,7 @@ func TestMayShow(t *testing.T) {
 		{499, true, ProvesNothing, false},
 		{500, true, ProvesNothing, true},
 	} {
-		d := Drive{answer: Answer{1, c.status}, doubtBefore: c.before, proof: Proof{Kind: c.kind}}
+		d := flat{answer: Answer{1, c.status}, doubtBefore: c.before, proof: Proof{Kind: c.kind}}.drive()
 		if got := d.mayShow(); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}
@@ -249,7 +249,7 @@ func TestReportDue(t *testing.T) {
 		"of another's":        {Ended, 1, "", Report{Due: next, MayShow: true}},
 		"confirmed elsewhere": {Succeeded, 0, "", Report{}},
 	} {
-		d := Drive{answer: Answer{ID: c.answer}, proof: Proof{Hold: c.hold}, next: next}
+		d := flat{answer: Answer{ID: c.answer}, proof: Proof{Hold: c.hold}, next: next}.drive()
 		d.fail(c.standing)
 		c.want.Standing = c.standing
 		if got := d.Report(); got != c.want {
@@ -261,14 +261,14 @@ func TestReportDue(t *testing.T) {
 // TestRepeatReports: a repeat reports what the record says, and shows no answer that is not the operation's.
 func TestRepeatReports(t *testing.T) {
 	t.Parallel()
-	op := Op{State: persist.StateConfirmed, Standing: Succeeded, Status: 201, Unreported: true}
+	op := Op{Phase: Phase{State: persist.StateConfirmed, Standing: Succeeded}, Recorded: Recorded{Status: 201}, Unreported: true}
 	for status, want := range map[int]Report{
 		200: {Answered: true, Unreported: true},
 		299: {Answered: true, Unreported: true},
 		300: {Standing: Succeeded, Why: [2]Trouble{AnswerGone}, Unreported: true, Due: noon},
 		500: {Standing: Succeeded, Why: [2]Trouble{AnswerGone}, Unreported: true, Due: noon},
 	} {
-		d := Drive{op: op, answer: Answer{1, status}, proof: Proof{Kind: ProvesEnd}, next: noon}
+		d := flat{op: op, answer: Answer{1, status}, proof: Proof{Kind: ProvesEnd}, next: noon}.drive()
 		d.concludeRepeat()
 		if got := d.Report(); got != want || d.Step() != Over {
 			t.Errorf("%d: %+v, want %+v", status, got, want)
@@ -290,7 +290,7 @@ func TestSameEnd(t *testing.T) {
 // TestEndedBy: a recorded answer that can be read now ends the operation, in doubt as it was.
 func TestEndedBy(t *testing.T) {
 	t.Parallel()
-	op := Op{State: persist.StateHeld, Hold: persist.HoldUnread, Protected: true, MaybeSent: true, FirstSent: noon, Window: time.Hour}
+	op := Op{Phase: Phase{State: persist.StateHeld, Hold: persist.HoldUnread}, KeyFacts: KeyFacts{Protected: true}, Sending: Sending{MaybeSent: true, FirstSent: noon, Window: time.Hour}}
 	d := EndedBy(op, Client{}, Given{}, classify.Verdict{Kind: classify.KindFinal, Stored: true}, Answer{1, 200})
 	if d.Step() != Write || d.Writing() != EndConfirmed || d.Answer().Status != 200 || !d.InDoubt() {
 		t.Fatalf("%+v", d)
@@ -313,7 +313,7 @@ func TestChangeOwes(t *testing.T) {
 		"a pass's":         {true, Meanwhile{Delivers: time.Second}, noon.Add(time.Second)},
 		"a pass's, nobody": {true, Meanwhile{}, noon},
 	} {
-		d := Drive{write: EndConfirmed, op: Op{Results: true}, given: Given{Pass: c.pass}}
+		d := flat{write: EndConfirmed, op: Op{Results: true}, given: Given{Pass: c.pass}}.drive()
 		if got := d.Change(c.while, noon).OwedFrom; !got.Equal(c.want) {
 			t.Errorf("%s: owed from %v, want %v", name, got, c.want)
 		}

@@ -73,7 +73,7 @@ func TestEndsUnread(t *testing.T) {
 			rec.Answer = &persist.Answer{Status: row.status}
 		}
 		op := operation.OpOf(&rec, 0)
-		if got := op.EndsUnread(row.verdict); got != row.want {
+		if got := operation.EndsUnread(&op, row.verdict); got != row.want {
 			t.Errorf("%s: %t, want %t", name, got, row.want)
 		}
 	}

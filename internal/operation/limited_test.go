@@ -14,12 +14,12 @@ func TestWaitsToSend(t *testing.T) {
 		drive Drive
 		want  bool
 	}{
-		"after a token":             {Drive{step: KeepToken}, true},
-		"after a lookup":            {Drive{step: Check, after: Send, looked: true}, true},
-		"without a lookup":          {Drive{step: Check, after: Send}, false},
-		"before a lookup":           {Drive{step: Check, after: AskFirst, looked: true}, false},
-		"the send itself":           {Drive{step: Send, after: Send, looked: true}, false},
-		"before a token is fetched": {Drive{step: CheckToken}, false},
+		"after a token":             {flat{step: KeepToken}.drive(), true},
+		"after a lookup":            {flat{step: Check, after: Send, looked: true}.drive(), true},
+		"without a lookup":          {flat{step: Check, after: Send}.drive(), false},
+		"before a lookup":           {flat{step: Check, after: AskFirst, looked: true}.drive(), false},
+		"the send itself":           {flat{step: Send, after: Send, looked: true}.drive(), false},
+		"before a token is fetched": {flat{step: CheckToken}.drive(), false},
 	} {
 		if got := c.drive.WaitsToSend(); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
@@ -35,16 +35,16 @@ func TestLeaves(t *testing.T) {
 		leaves bool
 		left   bool // by the report, once it is written
 	}{
-		"open":                {Drive{limited: true, step: Write, write: LeaveOpen}, true, true},
-		"never sent":          {Drive{limited: true, step: Write, write: LeaveUnsent}, true, true},
-		"open, for a caller":  {Drive{limited: true, step: Write, write: LeaveOpen, hold: persist.HoldCaller}, true, true},
-		"open, held":          {Drive{limited: true, step: Write, write: LeaveOpen, hold: persist.HoldExpired}, true, false},
-		"in time":             {Drive{step: Write, write: LeaveOpen}, false, false},
-		"of a pass":           {Drive{limited: true, step: Write, write: LeaveOpen, given: Given{Pass: true}}, false, false},
-		"ended":               {Drive{limited: true, step: Write, write: EndMismatched}, false, false},
-		"not at the write":    {Drive{limited: true, step: Wait, write: LeaveOpen}, false, false},
-		"of a pass, unsent":   {Drive{limited: true, step: Write, write: LeaveUnsent, given: Given{Pass: true}}, false, false},
-		"in time, never sent": {Drive{step: Write, write: LeaveUnsent}, false, false},
+		"open":                {flat{limited: true, step: Write, write: LeaveOpen}.drive(), true, true},
+		"never sent":          {flat{limited: true, step: Write, write: LeaveUnsent}.drive(), true, true},
+		"open, for a caller":  {flat{limited: true, step: Write, write: LeaveOpen, hold: persist.HoldCaller}.drive(), true, true},
+		"open, held":          {flat{limited: true, step: Write, write: LeaveOpen, hold: persist.HoldExpired}.drive(), true, false},
+		"in time":             {flat{step: Write, write: LeaveOpen}.drive(), false, false},
+		"of a pass":           {flat{limited: true, step: Write, write: LeaveOpen, given: Given{Pass: true}}.drive(), false, false},
+		"ended":               {flat{limited: true, step: Write, write: EndMismatched}.drive(), false, false},
+		"not at the write":    {flat{limited: true, step: Wait, write: LeaveOpen}.drive(), false, false},
+		"of a pass, unsent":   {flat{limited: true, step: Write, write: LeaveUnsent, given: Given{Pass: true}}.drive(), false, false},
+		"in time, never sent": {flat{step: Write, write: LeaveUnsent}.drive(), false, false},
 	} {
 		d := c.drive
 		if got := d.Leaves(); got != c.leaves {
@@ -63,19 +63,19 @@ func TestLeaves(t *testing.T) {
 func TestGivenBack(t *testing.T) {
 	t.Parallel()
 	end := noon.Add(time.Hour)
-	now := Op{MaybeSent: true, FirstSent: noon}
-	held := Op{State: persist.StateHeld, Hold: persist.HoldCaller, MaybeSent: true, FirstSent: noon.Add(-1)}
+	now := Op{Sending: Sending{MaybeSent: true, FirstSent: noon}}
+	held := Op{Phase: Phase{State: persist.StateHeld, Hold: persist.HoldCaller}, Sending: Sending{MaybeSent: true, FirstSent: noon.Add(-1)}}
 	promised, bounded := now, now
 	promised.Enqueued, bounded.SendBefore = true, noon.Add(time.Minute)
 	for name, c := range map[string]struct {
 		now, before, want Op
 	}{
-		"begun by the call":    {now, Op{}, Op{SendBefore: end}},
-		"with an end already":  {bounded, Op{}, Op{SendBefore: noon.Add(time.Minute)}},
-		"sent before":          {now, Op{MaybeSent: true, FirstSent: noon.Add(-2)}, Op{MaybeSent: true, FirstSent: noon.Add(-2)}},
+		"begun by the call":    {now, Op{}, Op{Sending: Sending{SendBefore: end}}},
+		"with an end already":  {bounded, Op{}, Op{Sending: Sending{SendBefore: noon.Add(time.Minute)}}},
+		"sent before":          {now, Op{Sending: Sending{MaybeSent: true, FirstSent: noon.Add(-2)}}, Op{Sending: Sending{MaybeSent: true, FirstSent: noon.Add(-2)}}},
 		"held before":          {now, held, held},
-		"promised meanwhile":   {promised, held, Op{Enqueued: true, MaybeSent: true, FirstSent: noon.Add(-1)}},
-		"promised, never sent": {promised, Op{}, Op{Enqueued: true, SendBefore: end}},
+		"promised meanwhile":   {promised, held, Op{Sending: Sending{Enqueued: true, MaybeSent: true, FirstSent: noon.Add(-1)}}},
+		"promised, never sent": {promised, Op{}, Op{Sending: Sending{Enqueued: true, SendBefore: end}}},
 	} {
 		if got := c.now.GivenBack(c.before, end); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -108,7 +108,7 @@ func TestWithdrawn(t *testing.T) {
 		if kind == ProvesRefusal {
 			want = IsRefused
 		}
-		if d := (Drive{proof: Proof{Kind: kind}}); d.Withdrawn() != want {
+		if d := (flat{proof: Proof{Kind: kind}}.drive()); d.Withdrawn() != want {
 			t.Errorf("the proof %d: %d, want %d", kind, d.Withdrawn(), want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestWithdrawn(t *testing.T) {
 func TestLeftBound(t *testing.T) {
 	t.Parallel()
 	latest, own := noon.Add(time.Hour), noon.Add(time.Minute)
-	window := Op{Window: time.Hour, Pauses: UsualPauses, FirstSent: noon}
+	window := Op{Sending: Sending{Window: time.Hour, Pauses: UsualPauses, FirstSent: noon}}
 	bounded, sent := window, window
 	bounded.SendBefore, sent.MaybeSent = own, true
 	for name, c := range map[string]struct {
@@ -134,12 +134,33 @@ func TestLeftBound(t *testing.T) {
 		"no call goes on with it":  {window, LeaveOpen, false, time.Time{}},
 		"nor with one with an end": {bounded, LeaveOpen, false, own},
 	} {
-		d := Drive{op: c.op, step: Write, write: c.write, limited: c.limited}
+		d := flat{op: c.op, step: Write, write: c.write, limited: c.limited}.drive()
 		d.history.Doubt()
 		for _, shown := range []bool{false, true} { // held or not
 			if got := d.Change(Meanwhile{Shown: shown, LatestFirst: latest}, noon).SendBefore; !got.Equal(c.want) {
 				t.Errorf("%s, shown %t: %v, want %v", name, shown, got, c.want)
 			}
+		}
+	}
+}
+
+// TestMayRetake: a pass takes again what is pending and due, and nobody has.
+func TestMayRetake(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	for name, c := range map[string]struct {
+		op     Op
+		leased bool
+		want   bool
+	}{
+		"due":       {Op{Sending: Sending{NextAttempt: now}}, false, true},
+		"due later": {Op{Sending: Sending{NextAttempt: now.Add(1)}}, false, false},
+		"leased":    {Op{}, true, false},
+		"held":      {Op{Phase: Phase{State: persist.StateHeld}}, false, false},
+		"ended":     {Op{Phase: Phase{State: persist.StateConfirmed}}, false, false},
+	} {
+		if got := MayRetake(&c.op, c.leased, now); got != c.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

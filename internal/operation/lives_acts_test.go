@@ -5,15 +5,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file holds the commands of lives that are no step of a drive: what stands is looked at, or a person acts.
 
+// recordLife is an operation as its record says, and its time.
+type recordLife struct {
+	op     operation.Op
+	before operation.Op // a Rekey
+	now    time.Time
+}
+
 // act plays such a command, and returns what is decided; ok is false if there is none of that name.
-func (l *life) act(t *testing.T, words []string, has func(string) bool, args map[string]string) (text string, ok bool) {
+func (l *recordLife) act(t *testing.T, words []string, has func(string) bool, args map[string]string) (text string, ok bool) {
 	t.Helper()
 	switch words[0] {
 	case "stands": // stands held=expired, stands ended=absent unreported: how the record stands
@@ -27,22 +36,22 @@ func (l *life) act(t *testing.T, words []string, has func(string) bool, args map
 		if !l.op.EverSent() {
 			return "nothing to undo", true
 		}
-		l.op = l.op.HeldFor(persist.HoldUndo)
+		l.op = acts.HeldFor(l.op, persist.HoldUndo)
 		return l.standing("write"), true
 	case "event": // an event of the API proves that it happened
 		return l.event(has("early")), true
 	case "redrive":
-		if why := l.op.MayAnew(operation.Redrives, operation.Successors{Replaced: has("replaced")}, l.now); why != operation.MayAct {
+		if why := acts.Redrives.MayAnew(&l.op, acts.Successors{Replaced: has("replaced")}, l.now); why != acts.MayAct {
 			return refusals[why], true
 		}
 		return "begin the next generation", true
 	case "successor": // a drive of what was begun in its place looks at it before it sends
-		if l.op.StopsSuccessor(operation.Successor{Begun: true, Another: has("another")}) {
+		if (intent.Successor{Begun: true, Another: has("another")}).IsStoppedBy(&l.op) {
 			return "hold the successor", true
 		}
 		return "the successor is sent", true
 	case "go-on": // a call or a pass goes on with it
-		return [...]string{operation.Marks: "write the mark", operation.MarkedBy: "send", operation.IsLate: "hold: it is late", operation.IsProven: "settle as happened"}[l.op.Adopt(l.now, false)], true
+		return [...]string{operation.Marks: "write the mark", operation.MarkedBy: "send", operation.IsLate: "hold: it is late", operation.IsProven: "settle as happened"}[operation.Adopt(&l.op, l.now, false)], true
 	case "reconcile":
 		if l.op.IsActedOn() {
 			return "nobody is asked: somebody acts on it", true
@@ -63,7 +72,7 @@ func (l *life) act(t *testing.T, words []string, has func(string) bool, args map
 }
 
 // stands sets how the record stands.
-func (l *life) stands(t *testing.T, has func(string) bool, args map[string]string) {
+func (l *recordLife) stands(t *testing.T, has func(string) bool, args map[string]string) {
 	t.Helper()
 	if has("held") {
 		l.op.State, l.op.Hold = persist.StateHeld, persist.HoldReason(args["held"])
@@ -72,7 +81,7 @@ func (l *life) stands(t *testing.T, has func(string) bool, args map[string]strin
 	refused.State, refused.Hold, refused.Standing = persist.StateConfirmed, "", operation.Refused
 	ended := map[string]operation.Op{
 		"refused": refused,
-		"absent":  l.op.Settled(persist.EffectAbsent, 0), "happened": l.op.Settled(persist.EffectHappened, 0), "abandoned": l.op.Abandoned(),
+		"absent":  acts.Settled(l.op, persist.EffectAbsent, 0), "happened": acts.Settled(l.op, persist.EffectHappened, 0), "abandoned": acts.Abandoned(l.op),
 	}
 	if has("ended") {
 		op, known := ended[args["ended"]]
@@ -88,7 +97,7 @@ func (l *life) stands(t *testing.T, has func(string) bool, args map[string]strin
 }
 
 // standing describes the operation as it is written.
-func (l *life) standing(verb string) string {
+func (l *recordLife) standing(verb string) string {
 	o := l.op
 	text := verb + " " + o.State.String()
 	if o.Hold != "" {
@@ -109,8 +118,8 @@ func (l *life) standing(verb string) string {
 	return text
 }
 
-func (l *life) enqueue() string {
-	switch l.op.Promise(l.now) {
+func (l *recordLife) enqueue() string {
+	switch operation.PromiseOf(&l.op, l.now) {
 	case operation.PromisesHeld:
 		return "refuse: it is held"
 	case operation.PromisesEnded:
@@ -125,59 +134,59 @@ func (l *life) enqueue() string {
 const hour = 3600e9
 
 // refusals are the refusals in words.
-var refusals = map[operation.Refusal]string{
-	operation.HasMoved: "refuse: it has moved", operation.HasEnded: "refuse: it has ended", operation.IsLeased: "refuse: another process has it",
-	operation.NotAbsent: "refuse: it is not settled as absent", operation.IsSending: "refuse: a send may be on its way",
-	operation.IsWitnessed: "refuse: an event proves that it happened",
+var refusals = map[acts.Refusal]string{
+	acts.HasMoved: "refuse: it has moved", acts.HasEnded: "refuse: it has ended", acts.IsLeased: "refuse: another process has it",
+	acts.NotAbsent: "refuse: it is not settled as absent", acts.IsSending: "refuse: a send may be on its way",
+	acts.IsWitnessed: "refuse: an event proves that it happened",
 }
 
-func (l *life) end(name string, has func(string) bool) string {
-	if why := l.op.MayEnd(operation.Ending{
+func (l *recordLife) end(name string, has func(string) bool) string {
+	if why := (acts.Ending{
 		Moved: has("moved"), Leased: has("leased"), Over: has("deserted"), Absent: has("absent"), Happened: has("happened"), Now: l.now,
-	}); why != operation.MayAct {
+	}).MayEnd(&l.op); why != acts.MayAct {
 		return refusals[why]
 	}
 	switch status := map[bool]int{true: 201}[has("answer")]; {
 	case name == "abandon":
-		l.op = l.op.Abandoned()
+		l.op = acts.Abandoned(l.op)
 	case has("absent"):
-		l.op = l.op.Settled(persist.EffectAbsent, status)
+		l.op = acts.Settled(l.op, persist.EffectAbsent, status)
 	default:
-		l.op = l.op.Settled(persist.EffectHappened, status)
+		l.op = acts.Settled(l.op, persist.EffectHappened, status)
 	}
 	return l.standing("write")
 }
 
 // event uses an event of the API.
-func (l *life) event(early bool) string {
-	switch l.op.Testimony(early) {
-	case operation.TestifiesNothing:
+func (l *recordLife) event(early bool) string {
+	switch acts.TestimonyOf(&l.op, early) {
+	case acts.TestifiesNothing:
 		if early {
 			return "nothing: it was sent later"
 		}
 		return "nothing: it was never sent"
-	case operation.TestifiesAgain:
+	case acts.TestifiesAgain:
 		return "nothing: it is known to have happened"
-	case operation.Contradicts:
+	case acts.Contradicts:
 		l.op.Witnessed = true
 		return "tell: it has ended otherwise"
 	}
-	l.op = l.op.WithEvidence()
+	l.op = acts.WithEvidence(l.op)
 	return l.standing("write") + ", with the evidence"
 }
 
 // rekey begins a Rekey. The lookup counts an hour after the last send.
-func (l *life) rekey(has func(string) bool) string {
+func (l *recordLife) rekey(has func(string) bool) string {
 	if l.op.State.Final() {
-		if why := l.op.MayAnew(operation.Rekeys, operation.Successors{}, time.Time{}); why != operation.MayAct {
+		if why := acts.Rekeys.MayAnew(&l.op, acts.Successors{}, time.Time{}); why != acts.MayAct {
 			return refusals[why]
 		}
 		return "begin the new one"
 	}
-	if why := l.op.MayLookBefore(has("leased"), !has("no-lookup")); why != operation.MayAct {
+	if why := acts.MayLookBefore(&l.op, has("leased"), !has("no-lookup")); why != acts.MayAct {
 		return refusals[why]
 	}
-	held, changes := l.op.HeldToRekey(l.op.SentBy(l.now, l.now.Add(60e9)).Add(hour))
+	held, changes := acts.HeldToRekey(l.op, l.op.SentBy(l.now, l.now.Add(60e9)).Add(hour))
 	if l.before, l.op = l.op, held; !changes {
 		return "ask, as it is held"
 	}
@@ -185,24 +194,24 @@ func (l *life) rekey(has func(string) bool) string {
 }
 
 // rekeyFound takes the finding of that lookup.
-func (l *life) rekeyFound(has func(string) bool) string {
+func (l *recordLife) rekeyFound(has func(string) bool) string {
 	finding := classify.FindingUnclear
 	for name, f := range map[string]classify.Finding{"none": classify.FindingNone, "same": classify.FindingSame, "other": classify.FindingOther} {
 		if has(name) {
 			finding = f
 		}
 	}
-	if operation.RekeyFound(finding) {
-		l.op = l.op.Settled(persist.EffectAbsent, 0)
+	if acts.RekeyFound(finding) {
+		l.op = acts.Settled(l.op, persist.EffectAbsent, 0)
 	} else {
-		l.op = l.op.NotRekeyed(l.before)
+		l.op = acts.NotRekeyed(l.op, l.before)
 	}
 	return l.standing("write")
 }
 
 func beginFailed(has func(string) bool) string {
-	f := operation.FailedBegin{
-		Uncertain: has("uncertain"), NotAsked: has("not-asked"), Shared: has("shared"), Key: operation.CallKey{Keyless: has("keyless"), Random: has("random")},
+	f := intent.FailedBegin{
+		Uncertain: has("uncertain"), NotAsked: has("not-asked"), Shared: has("shared"), Key: intent.CallKey{Keyless: has("keyless"), Random: has("random")},
 	}
 	switch {
 	case f.Looks():
@@ -214,29 +223,29 @@ func beginFailed(has func(string) bool) string {
 }
 
 // glance reads what a look at a key sees.
-func glance(has func(string) bool) operation.Glance {
-	for name, at := range map[string]operation.Glance{"none": operation.SeesNone, "open": operation.SeesOpen, "ended": operation.SeesEnded} {
+func glance(has func(string) bool) intent.Glance {
+	for name, at := range map[string]intent.Glance{"none": intent.SeesNone, "open": intent.SeesOpen, "ended": intent.SeesEnded} {
 		if has(name) {
 			return at
 		}
 	}
-	return operation.SeesNothing
+	return intent.SeesNothing
 }
 
 func atKey(has func(string) bool) string {
-	k := operation.AtKey{
+	k := intent.AtKey{
 		Glance: glance(has), Unended: has("unended"), Running: has("running"), Strange: has("strange"), Keyless: has("keyless"), Leased: has("leased"),
 		MayAppear: has("may-appear"),
 	}
-	return map[operation.Saying]string{
-		operation.SaysUnclear: "unknown", operation.SaysBusy: "unknown, in flight", operation.SaysAnothers: "another's",
-		operation.SaysBusyElsewhere: "unknown, in flight, no key is named", operation.SaysRecord: "as the record", operation.SaysNothing: "nothing there",
+	return map[intent.Saying]string{
+		intent.SaysUnclear: "unknown", intent.SaysBusy: "unknown, in flight", intent.SaysAnothers: "another's",
+		intent.SaysBusyElsewhere: "unknown, in flight, no key is named", intent.SaysRecord: "as the record", intent.SaysNothing: "nothing there",
 	}[k.Says()]
 }
 
-func (l *life) withoutKey(has func(string) bool) string {
-	return map[operation.InTheWay]string{
-		operation.NotInTheWay: "begin", operation.Unresolved: "refuse: unresolved", operation.Unreported: "refuse: unreported",
-		operation.SentElsewhere: "refuse: another process sends it",
-	}[l.op.InTheWay(operation.Lookalike{OwnKey: has("own-key"), OtherScope: has("other-scope"), Undoubted: has("undoubted"), Leased: has("leased")})]
+func (l *recordLife) withoutKey(has func(string) bool) string {
+	return map[intent.InTheWay]string{
+		intent.NotInTheWay: "begin", intent.Unresolved: "refuse: unresolved", intent.Unreported: "refuse: unreported",
+		intent.SentElsewhere: "refuse: another process sends it",
+	}[intent.Lookalike{OwnKey: has("own-key"), OtherScope: has("other-scope"), Undoubted: has("undoubted"), Leased: has("leased")}.InTheWay(&l.op)]
 }

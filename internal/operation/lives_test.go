@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
@@ -39,12 +40,10 @@ var born = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // life is one drive after the other over one operation.
 type life struct {
-	op      operation.Op
-	before  operation.Op // a Rekey
+	recordLife
 	client  operation.Client
 	given   operation.Given
 	drive   operation.Drive
-	now     time.Time
 	answers int
 	change  operation.Change
 	while   operation.Meanwhile
@@ -53,10 +52,11 @@ type life struct {
 // newLife returns an operation of 24 hours that is begun now and that a key protects, and a client of the default policy.
 func newLife() *life {
 	return &life{
-		now: born,
-		op: operation.Op{
-			Protected: true, MaybeSent: true, FirstSent: born, Window: 24 * time.Hour, Pauses: operation.UsualPauses, Standing: operation.Open,
-		},
+		recordLife: recordLife{now: born, op: operation.Op{
+			Phase:    operation.Phase{Standing: operation.Open},
+			KeyFacts: operation.KeyFacts{Protected: true},
+			Sending:  operation.Sending{MaybeSent: true, FirstSent: born, Window: 24 * time.Hour, Pauses: operation.UsualPauses},
+		}},
 		client: operation.Client{
 			MaxAttempts: 3, MaxInFlight: 3, MaxElapsed: 2 * time.Minute, AttemptTimeout: 30 * time.Second, MaxDelay: 30 * time.Second,
 			MaxRetryAfter: time.Minute, ClockSkew: time.Minute,
@@ -203,7 +203,7 @@ func (l *life) again() {
 	if l.change.Unmark {
 		l.op.MaybeSent, l.op.FirstSent = false, time.Time{}
 	}
-	l.given = l.op.Begins(l.given)
+	l.given = l.given.After(&l.op.Sending)
 	l.op = l.op.Marked(l.now, l.now)
 }
 
@@ -252,7 +252,7 @@ func (l *life) setOp(has func(string) bool, duration func(string) time.Duration)
 		l.op.Deserted = born.Add(duration("lost"))
 	}
 	if has("evidence") {
-		l.op = l.op.WithEvidence()
+		l.op = acts.WithEvidence(l.op)
 	}
 	if has("window") {
 		l.op.Window = duration("window")

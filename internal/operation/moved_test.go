@@ -18,19 +18,19 @@ func TestPromisedMeanwhile(t *testing.T) {
 		write Writing
 		hold  persist.HoldReason
 	}{
-		"promised": {Drive{write: LeaveOpen, proof: expired(), op: Op{SendBefore: late}}, Op{Enqueued: true, SendBefore: later}, LeaveUnsent, ""},
+		"promised": {flat{write: LeaveOpen, proof: expired(), op: Op{Sending: Sending{SendBefore: late}}}.drive(), Op{Sending: Sending{Enqueued: true, SendBefore: later}}, LeaveUnsent, ""},
 		"promised again": {
-			Drive{write: LeaveOpen, proof: expired(), op: Op{Enqueued: true, SendBefore: late}}, Op{Enqueued: true, SendBefore: later}, LeaveUnsent, "",
+			flat{write: LeaveOpen, proof: expired(), op: Op{Sending: Sending{Enqueued: true, SendBefore: late}}}.drive(), Op{Sending: Sending{Enqueued: true, SendBefore: later}}, LeaveUnsent, "",
 		},
-		"as it was":            {Drive{write: LeaveOpen, proof: expired(), op: Op{Enqueued: true, SendBefore: late}}, Op{Enqueued: true, SendBefore: late}, LeaveOpen, persist.HoldExpired},
-		"not promised":         {Drive{write: LeaveOpen, proof: expired(), op: Op{SendBefore: late}}, Op{SendBefore: later}, LeaveOpen, persist.HoldExpired},
-		"in doubt":             {Drive{write: LeaveOpen, proof: expired(), history: inDoubt()}, Op{Enqueued: true, SendBefore: later}, LeaveOpen, persist.HoldExpired},
-		"held for a reason":    {Drive{write: LeaveOpen, proof: Proof{Hold: persist.HoldUnclear}}, Op{Enqueued: true, SendBefore: later}, LeaveOpen, persist.HoldUnclear},
-		"about to end":         {Drive{write: EndConfirmed, proof: Proof{Kind: ProvesEnd}}, Op{Enqueued: true, SendBefore: later}, EndConfirmed, ""},
-		"about to be gone":     {Drive{write: Forget}, Op{Enqueued: true, SendBefore: later}, LeaveUnsent, ""},
-		"gone, not promised":   {Drive{write: Forget}, Op{}, Forget, ""},
-		"about to be absent":   {Drive{write: EndAbsent}, Op{Enqueued: true, SendBefore: later}, LeaveUnsent, ""},
-		"absent, not promised": {Drive{write: EndAbsent}, Op{}, EndAbsent, ""},
+		"as it was":            {flat{write: LeaveOpen, proof: expired(), op: Op{Sending: Sending{Enqueued: true, SendBefore: late}}}.drive(), Op{Sending: Sending{Enqueued: true, SendBefore: late}}, LeaveOpen, persist.HoldExpired},
+		"not promised":         {flat{write: LeaveOpen, proof: expired(), op: Op{Sending: Sending{SendBefore: late}}}.drive(), Op{Sending: Sending{SendBefore: later}}, LeaveOpen, persist.HoldExpired},
+		"in doubt":             {flat{write: LeaveOpen, proof: expired(), history: inDoubt()}.drive(), Op{Sending: Sending{Enqueued: true, SendBefore: later}}, LeaveOpen, persist.HoldExpired},
+		"held for a reason":    {flat{write: LeaveOpen, proof: Proof{Hold: persist.HoldUnclear}}.drive(), Op{Sending: Sending{Enqueued: true, SendBefore: later}}, LeaveOpen, persist.HoldUnclear},
+		"about to end":         {flat{write: EndConfirmed, proof: Proof{Kind: ProvesEnd}}.drive(), Op{Sending: Sending{Enqueued: true, SendBefore: later}}, EndConfirmed, ""},
+		"about to be gone":     {flat{write: Forget}.drive(), Op{Sending: Sending{Enqueued: true, SendBefore: later}}, LeaveUnsent, ""},
+		"gone, not promised":   {flat{write: Forget}.drive(), Op{}, Forget, ""},
+		"about to be absent":   {flat{write: EndAbsent}.drive(), Op{Sending: Sending{Enqueued: true, SendBefore: later}}, LeaveUnsent, ""},
+		"absent, not promised": {flat{write: EndAbsent}.drive(), Op{}, EndAbsent, ""},
 	} {
 		d := c.drive
 		d.step, d.op.Window, d.op.Pauses = Write, time.Hour, UsualPauses
@@ -45,8 +45,8 @@ func TestPromisedMeanwhile(t *testing.T) {
 			t.Errorf("%s: held for %q, want %q", name, got.Hold, c.hold)
 		}
 	}
-	if d := (Drive{step: Send, write: LeaveOpen, proof: expired()}); true {
-		if d.Moved(Op{Enqueued: true, SendBefore: later}); d.write != LeaveOpen {
+	if d := (flat{step: Send, write: LeaveOpen, proof: expired()}.drive()); true {
+		if d.Moved(Op{Sending: Sending{Enqueued: true, SendBefore: later}}); d.write != LeaveOpen {
 			t.Error("before the write, the write has changed")
 		}
 	}

@@ -17,18 +17,18 @@ func TestOpOf(t *testing.T) {
 		window time.Duration
 		want   Op
 	}{
-		"no profile":        {persist.Record{Window: day}, 0, Op{Window: day}},
-		"shorter profile":   {persist.Record{Window: day}, time.Hour, Op{Window: time.Hour}},
-		"longer profile":    {persist.Record{Window: time.Hour}, day, Op{Window: time.Hour}},
-		"token":             {persist.Record{ServerToken: true, Token: "t"}, 0, Op{ServerToken: true, Token: true}},
-		"pauses of its own": {persist.Record{Pauses: own}, 0, Op{Pauses: own}},
+		"no profile":        {persist.Record{Window: day}, 0, Op{Sending: Sending{Window: day}}},
+		"shorter profile":   {persist.Record{Window: day}, time.Hour, Op{Sending: Sending{Window: time.Hour}}},
+		"longer profile":    {persist.Record{Window: time.Hour}, day, Op{Sending: Sending{Window: time.Hour}}},
+		"token":             {persist.Record{ServerToken: true, Token: "t"}, 0, Op{KeyFacts: KeyFacts{ServerToken: true, Token: true}}},
+		"pauses of its own": {persist.Record{Pauses: own}, 0, Op{Sending: Sending{Pauses: own}}},
 		"answer without its body": {
 			persist.Record{State: persist.StateConfirmed, Answer: success}, 0,
-			Op{State: persist.StateConfirmed, Standing: Succeeded, Answered: true, Status: 201, Dropped: true, AskAgain: true},
+			Op{Phase: Phase{State: persist.StateConfirmed, Standing: Succeeded}, Recorded: Recorded{Answered: true, Status: 201, Dropped: true, AskAgain: true}},
 		},
 		"the same, without its request": { // by a clock that was ahead
 			persist.Record{State: persist.StateConfirmed, Answer: success, RequestDropped: true}, 0,
-			Op{State: persist.StateConfirmed, Standing: Succeeded, Answered: true, Status: 201, Dropped: true},
+			Op{Phase: Phase{State: persist.StateConfirmed, Standing: Succeeded}, Recorded: Recorded{Answered: true, Status: 201, Dropped: true}},
 		},
 	} {
 		want := c.want
@@ -48,14 +48,14 @@ func TestOpOf(t *testing.T) {
 func TestWantsToken(t *testing.T) {
 	t.Parallel()
 	for op, want := range map[Op]bool{
-		{}:                                   false,
-		{ServerToken: true}:                  true,
-		{ServerToken: true, Sends: 1}:        true,
-		{ServerToken: true, Token: true}:     true,
-		{ServerToken: true, MaybeSent: true}: false,
-		{ServerToken: true, Token: true, Sends: 1}: false,
+		{}:                                      false,
+		{KeyFacts: KeyFacts{ServerToken: true}}: true,
+		{KeyFacts: KeyFacts{ServerToken: true}, Sending: Sending{Sends: 1}}:              true,
+		{KeyFacts: KeyFacts{ServerToken: true, Token: true}}:                             true,
+		{KeyFacts: KeyFacts{ServerToken: true}, Sending: Sending{MaybeSent: true}}:       false,
+		{KeyFacts: KeyFacts{ServerToken: true, Token: true}, Sending: Sending{Sends: 1}}: false,
 	} {
-		if got := op.WantsToken(); got != want {
+		if got := WantsToken(&op); got != want {
 			t.Errorf("%+v: %t", op, got)
 		}
 	}
@@ -65,7 +65,7 @@ func TestTooOld(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
 	for before, want := range map[time.Time]bool{{}: false, now: false, now.Add(-1): true} {
-		if op := (Op{SendBefore: before}); op.TooOld(now) != want {
+		if op := (Op{Sending: Sending{SendBefore: before}}); op.TooOld(now) != want {
 			t.Errorf("before %v: not %t", before, want)
 		}
 	}
@@ -96,7 +96,7 @@ func TestPause(t *testing.T) {
 		if c.left != 0 {
 			until = now.Add(c.left)
 		}
-		op := Op{Pauses: c.pauses, Attempts: c.earlier}
+		op := Op{Sending: Sending{Pauses: c.pauses, Attempts: c.earlier}}
 		if got := op.pause(c.attempts, now, until); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
@@ -106,7 +106,7 @@ func TestPause(t *testing.T) {
 // The last moment for a send is that of the window once it may have been sent, and that of the first send before.
 func TestSendableUntil(t *testing.T) {
 	t.Parallel()
-	op := Op{FirstSent: time.Unix(0, 0), Window: time.Hour, SendBefore: time.Unix(7, 0)}
+	op := Op{Sending: Sending{FirstSent: time.Unix(0, 0), Window: time.Hour, SendBefore: time.Unix(7, 0)}}
 	if got := op.sendableUntil(false); got != op.SendBefore {
 		t.Errorf("never sent: %v", got)
 	}
@@ -129,13 +129,81 @@ func TestDueAgain(t *testing.T) {
 		"after the end, with a pause": {900, 0, 1030, 1030, false},
 		"at the end of the window":    {0, 0, 3600, 3510, true},
 	} {
-		op := Op{FirstSent: at(0), Window: time.Hour, MaybeSent: c.marked, NextAttempt: at(c.next), SendBefore: at(c.sendBefore)}
+		op := Op{Sending: Sending{FirstSent: at(0), Window: time.Hour, MaybeSent: c.marked, NextAttempt: at(c.next), SendBefore: at(c.sendBefore)}}
 		if got := op.DueAgain(at(c.again), at(1000)); !got.Equal(at(c.want)) {
 			t.Errorf("%s: due at %v; want %v", name, got.Unix(), c.want)
 		}
 	}
-	free := Op{NextAttempt: at(0)}
+	free := Op{Sending: Sending{NextAttempt: at(0)}}
 	if got := free.DueAgain(at(1030), at(1000)); !got.Equal(at(1030)) {
 		t.Errorf("without an end: %v", got)
+	}
+}
+
+// TestTried: the latest attempt that was sent counts for the clock, and nothing else.
+func TestTried(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	rec := persist.Record{History: []persist.Attempt{{At: at, Sent: true}, {At: at.Add(time.Hour), Sent: true}, {At: at.Add(2 * time.Hour)}}}
+	if op := OpOf(&rec, 0); !op.Tried.Equal(at.Add(time.Hour)) {
+		t.Errorf("%v", op.Tried)
+	}
+	rec.History = rec.History[2:]
+	if op := OpOf(&rec, 0); !op.Tried.IsZero() {
+		t.Errorf("nothing was sent: %v", op.Tried)
+	}
+}
+
+// TestNamesNext: a new try has a key only if callers know the key before it.
+func TestNamesNext(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		op   Op
+		want bool
+	}{
+		"a caller's key": {Op{}, true}, "made for one call": {Op{KeyFacts: KeyFacts{Generated: true}}, false}, "made of the request": {Op{KeyFacts: KeyFacts{Generated: true, Business: true}}, true},
+		"the server's": {Op{KeyFacts: KeyFacts{ServerToken: true}}, false},
+	} {
+		if got := c.op.NamesNext(); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestSentBy: the record says until when a send may be on its way; one that does not say is taken for a usual one.
+func TestSentBy(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	usual, late := now.Add(time.Minute), now.Add(time.Hour)
+	for name, c := range map[string]struct {
+		op   Op
+		want time.Time
+	}{
+		"never sent":           {Op{}, now},
+		"does not say":         {Op{Sending: Sending{MaybeSent: true}}, usual},
+		"says":                 {Op{Sending: Sending{MaybeSent: true, SendUntil: late}}, late},
+		"says, and is over":    {Op{Sending: Sending{MaybeSent: true, SendUntil: now.Add(-1)}}, now},
+		"was sent, and is not": {Op{Sending: Sending{SendUntil: late}}, late},
+	} {
+		if got := c.op.SentBy(now, usual); !got.Equal(c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestBoundaries: the moments at which a rule begins to hold.
+func TestBoundaries(t *testing.T) {
+	t.Parallel()
+	client, first := Client{AttemptTimeout: 30 * time.Second, ClockSkew: time.Minute}, time.Unix(1_000_000, 0)
+	for age, want := range map[time.Duration]Clock{-time.Minute - 1: OutOfWindow, -time.Minute: BeforeFirst, -1: BeforeFirst, 0: InWindow} {
+		if got := client.ClockAt(first, first.Add(age), 24*time.Hour); got != want {
+			t.Errorf("at an age of %v: %d, want %d", age, got, want)
+		}
+	}
+	if rec := (persist.Record{State: persist.StateConfirmed, Answer: &persist.Answer{Status: 201}}); OpOf(&rec, 0).AskAgain {
+		t.Error("an answer that the server does not give again is asked for again")
+	}
+	if rec := (persist.Record{State: persist.StateConfirmed, Answer: &persist.Answer{Status: 201, Stored: true}}); !OpOf(&rec, 0).AskAgain {
+		t.Error("an answer that the server gives again is not asked for again")
 	}
 }

@@ -16,7 +16,7 @@ type Call struct {
 	Request    Knowledge // of the two requests: Same, Other or Incomparable
 	Keyless    bool      // the call names no key, and another process sends the operation: it must not join that one
 	Enqueues   bool      // it is an Enqueue: it sends nothing itself
-	Replaced   bool      // a person began another operation in its place, and that one took effect, or may: see IsReplacedBy
+	Replaced   bool      // a person began another operation in its place, and that one took effect, or may: see intent.IsReplacedBy
 }
 
 // Opening is the reaction of a call to a record.
@@ -31,6 +31,8 @@ const (
 	SaysIncomparable                // an error with the name of the difference
 	SaysOther                       // an error: the key belongs to another request
 	SaysReplaced                    // an error with the other operation, in whose hands the intent is
+	SaysSkipped                     // an error: nothing was sent under the key, and nothing stands for the later generation that was about to be
+	SaysContradicted                // an error with an unknown effect: an event of the API proves what its answer refuses
 	SaysGone                        // an error: its answer is not kept
 	SaysMismatch                    // an error: the server kept the key for another request
 	SaysAbandoned                   // an error
@@ -45,8 +47,8 @@ const (
 	Adopts                          // the call goes on with the operation
 )
 
-// Open returns the reaction of a call to the existing operation of its key. (Invariants 4, 8, 9, 33, 54 and 57.)
-func (o *Op) Open(c Call) Opening {
+// Open returns the reaction of a call to the existing operation of its key. (Invariants 1, 4, 8, 9, 33, 54 and 57.)
+func (c Call) Open(o *Op) Opening {
 	switch {
 	case c.Unreadable:
 		return SaysUnreadable
@@ -56,17 +58,21 @@ func (o *Op) Open(c Call) Opening {
 		return SaysErased
 	case c.Strange:
 		return SaysStranger
+	case o.Skipped && c.Replaced: // whatever the request
+		return SaysReplaced
+	case o.Skipped:
+		return SaysSkipped
 	case c.Request == Incomparable:
 		return SaysIncomparable
 	case c.Request != Same:
 		return SaysOther
-	case c.Replaced && o.hadNoEffect():
+	case c.Replaced && o.HadNoEffect():
 		return SaysReplaced
 	case c.Enqueues:
 		return Promises
 	case o.State.Final():
-		return o.openFinal()
-	case o.IsUnread():
+		return openFinal(o)
+	case IsUnread(o):
 		return ReadsAgain
 	case o.State == persist.StateHeld && !o.IsForCaller():
 		return SaysHeld
@@ -79,31 +85,25 @@ func (o *Op) Open(c Call) Opening {
 // Tells reports whether the call tells its caller how the operation ended, if it has. (Invariant 55.)
 func (o Opening) Tells() bool {
 	switch o {
-	case SaysUnreadable, SaysElsewhere, SaysErased, SaysStranger, SaysIncomparable, SaysReplaced, SaysHeld, SaysInFlight, ReadsAgain, Promises, Adopts:
+	case SaysUnreadable, SaysElsewhere, SaysErased, SaysStranger, SaysIncomparable, SaysReplaced, SaysSkipped, SaysContradicted, SaysHeld, SaysInFlight, ReadsAgain, Promises, Adopts:
 		return false
 	}
 	return true
 }
 
-// hadNoEffect reports whether the operation was refused, or is absent. (Invariant 9.)
-func (o *Op) hadNoEffect() bool {
-	effect := o.Standing.Effect()
-	return effect == persist.EffectAbsent || effect == persist.EffectRefused
+// NotesTold reports whether a call that tells of the end of this operation must note that first (Record.Told). A person may take the end back,
+// or begin the operation once more, and must know. (Invariant 55.)
+func NotesTold(rec *persist.Record) bool {
+	return !rec.Told && (rec.State == persist.StateSettled || StandingOf(rec) == Refused)
 }
 
-// IsReplacedBy reports whether a person began another operation in the place of this one that took effect, or may: last, the last of those that were begun so, one
-// after the other. A call with the key of this one is then told of that one: whoever hears of a refusal may go on under a key of its own. (Invariant 54.)
-func (o *Op) IsReplacedBy(last *Op) bool { return o.hadNoEffect() && !last.hadNoEffect() }
-
-// MayLag reports whether the record may be behind the answers of this process: another request has its key, and the record has not ended.
-// A caller may have the answer of that one before the record. The call waits for such writes, and looks again. (Invariant 30.)
-func (o *Op) MayLag(says Opening) bool {
-	return !o.State.Final() && (says == SaysIncomparable || says == SaysOther)
-}
-
-// openFinal is Open for an operation in a final state. (Invariants 4 and 9.)
-func (o *Op) openFinal() Opening {
+// openFinal is Open for an operation in a final state. A refusal that an event of the API contradicts is not handed out: its caller might go on under a key
+// of its own. (Invariants 1, 4, 9 and 56.)
+func openFinal(o *Op) Opening {
 	whole := o.Answered && !o.Dropped
+	if o.Standing == Refused && o.Witnessed {
+		return SaysContradicted
+	}
 	switch o.State {
 	case persist.StateMismatched:
 		return SaysMismatch
@@ -139,7 +139,7 @@ const (
 )
 
 // Adopt returns the write before a drive. claimed: the driver's claim has marked the operation. (Invariants 7, 8 and 56.)
-func (o *Op) Adopt(now time.Time, claimed bool) Mark {
+func Adopt(o *Op, now time.Time, claimed bool) Mark {
 	switch {
 	case o.EndsByEvidence():
 		return IsProven
@@ -155,7 +155,7 @@ func (o *Op) Adopt(now time.Time, claimed bool) Mark {
 // until the end of its latest send. (Invariant 7.)
 func (o Op) Marked(first, until time.Time) Op {
 	o.State, o.Hold = persist.StatePending, ""
-	if !o.MaybeSent && !o.WantsToken() {
+	if !o.MaybeSent && !WantsToken(&o) {
 		o.MaybeSent, o.FirstSent = true, first
 	}
 	if o.MaybeSent && until.After(o.SendUntil) {
@@ -173,10 +173,10 @@ func (o Op) Begun(first, until, last time.Time) Op {
 	return o
 }
 
-// Begins adds the knowledge of earlier attempts to g, as it was before the mark. (Invariant 24.)
-func (o *Op) Begins(g Given) Given {
-	g.Doubted = o.MaybeSent
-	g.Refused = !o.MaybeSent && o.Sends > 0 // else the mark would stand
+// After adds the knowledge of earlier attempts to g, as it was before the mark. (Invariant 24.)
+func (g Given) After(s *Sending) Given {
+	g.Doubted = s.MaybeSent
+	g.Refused = !s.MaybeSent && s.Sends > 0 // else the mark would stand
 	return g
 }
 
@@ -196,9 +196,9 @@ const (
 	WillBeSent
 )
 
-// Prospect returns it, for a client of usual time limits. A pass asks for it, and then Adopt and the drive, which decide by the same
-// functions. The window of another client may be over sooner. (Invariants 8, 28, 31, 49, 51 and 56.)
-func (o *Op) Prospect(now time.Time) Prospect {
+// ProspectOf returns the Prospect of an unfinished operation for a client with usual time limits. A pass calls it first; Adopt and the drive then
+// decide by the same functions. The window of another client may be over sooner. (Invariants 8, 28, 31, 49, 51 and 56.)
+func ProspectOf(o *Op, now time.Time) Prospect {
 	switch {
 	case o.State == persist.StateHeld && o.IsActedOn():
 		return WaitsForWord
@@ -207,7 +207,7 @@ func (o *Op) Prospect(now time.Time) Prospect {
 	case o.NextAttempt.After(now):
 		return WaitsForTime
 	}
-	switch o.Adopt(now, false) {
+	switch Adopt(o, now, false) {
 	case IsProven:
 		return WillBeProven
 	case IsLate:
@@ -228,8 +228,19 @@ func (o *Op) Prospect(now time.Time) Prospect {
 	return WillBeSent
 }
 
+// SendsBefore returns the number of sends before a drive, from the number on record: one at least if an earlier attempt may have been one. A process that
+// died between the send and its record had no time to count it. (Invariant 24.)
+func (g Given) SendsBefore(recorded int) int {
+	if g.Doubted {
+		return max(recorded, 1)
+	}
+	return recorded
+}
+
 // MayRecall reports whether somebody with the key and the request may have the recorded answer without a call: it is the whole answer of a confirmed
-// operation, a caller was told of the end, no other operation was begun in its place, and nothing must be noted before another one is. (Invariants 4, 14, 17, 54 and 55.)
+// operation, a caller was told of the end, no other operation was begun in its place, no event of the API contradicts it, and nothing must be noted before another one
+// is. (Invariants 4, 14, 17, 54, 55 and 56.)
 func MayRecall(rec *persist.Record) bool {
-	return rec.State == persist.StateConfirmed && rec.ReplacedBy == "" && rec.Answer != nil && !rec.Answer.BodyDropped && !rec.Unreported && !NotesTold(rec)
+	op := OpOf(rec, 0)
+	return rec.State == persist.StateConfirmed && rec.ReplacedBy == "" && rec.Answer != nil && !rec.Answer.BodyDropped && !rec.Unreported && !NotesTold(rec) && !op.IsContradicted()
 }

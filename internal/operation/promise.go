@@ -19,9 +19,9 @@ const (
 	PromisesNow                  // Promised is written
 )
 
-// Promise returns the effect of an Enqueue. An operation goes on if it is held for a caller of plain HTTP, or was never sent in time.
+// PromiseOf returns the effect of an Enqueue. An operation goes on if it is held for a caller of plain HTTP, or was never sent in time.
 // (Invariants 8 and 18.)
-func (o *Op) Promise(now time.Time) Promise {
+func PromiseOf(o *Op, now time.Time) Promise {
 	held := o.State == persist.StateHeld
 	switch {
 	case held && !o.IsForCaller() && (o.Hold != persist.HoldExpired || o.MaybeSent):
@@ -39,19 +39,14 @@ func (o *Op) Promise(now time.Time) Promise {
 func (o Op) Promised(before time.Time) Op {
 	o.Enqueued, o.SendBefore = true, before
 	if o.State == persist.StateHeld {
-		o = o.free().unanswered()
+		o = o.Unheld()
+		o.Recorded = Recorded{}
 	}
 	return o
 }
 
-// free returns the operation without its hold: pending, and due.
-func (o Op) free() Op {
+// Unheld returns the operation without its hold: pending, and due. Only what was promised or let go is. (Invariants 18 and 54.)
+func (o Op) Unheld() Op {
 	o.State, o.Hold, o.NextAttempt = persist.StatePending, "", time.Time{}
-	return o
-}
-
-// unanswered returns the operation without its recorded answer.
-func (o Op) unanswered() Op {
-	o.Answered, o.Status, o.Dropped, o.AskAgain = false, 0, false, false
 	return o
 }

@@ -89,25 +89,6 @@ var (
 // Trouble returns the trouble named by a proof. (Invariant 9.)
 func (p *Proof) Trouble() Trouble { return cmp.Or(troubleOfHold[p.Hold], troubleOfKind[p.Kind]) }
 
-// WhyFinal returns the trouble named by an error about an operation that has ended; none if its answer says more. (Invariant 9.)
-func (o *Op) WhyFinal() Trouble { return troubleOfEnd[o.State] }
-
-// WhyHeld returns the troubles named by an error about an operation that is held. (Invariant 9.)
-func (o *Op) WhyHeld() [2]Trouble {
-	if o.Hold == persist.HoldDuplicate {
-		return [2]Trouble{IsHeld, IsDuplicate}
-	}
-	return [2]Trouble{IsHeld}
-}
-
-// WhyOther returns the troubles named by an error about another request under the key. (Invariants 6 and 9.)
-func (o *Op) WhyOther() [2]Trouble {
-	if o.State == persist.StateAbandoned {
-		return [2]Trouble{IsMismatch, IsAbandoned}
-	}
-	return [2]Trouble{IsMismatch}
-}
-
 // Found returns the verdict of a lookup by the business reference. If settled is false, the operation stays open. (Invariant 50.)
 func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 	switch f {
@@ -119,6 +100,29 @@ func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 		return classify.Verdict{Kind: classify.KindFinal, Refused: true, Stored: true}, true
 	}
 	return classify.Verdict{Kind: classify.KindUnknown, Again: true}, false
+}
+
+// UnderOtherFacts returns the verdict of a client with other facts: its profile has the name and version of the record's profile, and differs in the
+// reading of answers. Sending goes on, and a success confirms. An end by a 4xx or a matcher alone becomes a hold: the facts of the record may
+// read it otherwise. A refusal of one send proves nothing then. status is the status of the answer; hides: by the facts of the record a 2xx
+// proves nothing by its status. If changed is false, w equals v. (Invariant 42.)
+func UnderOtherFacts(v classify.Verdict, status int, hides bool) (w classify.Verdict, changed bool) {
+	switch {
+	case v.Kind == classify.KindRefused:
+		return classify.Verdict{Kind: classify.KindUnknown, Again: v.Again, Replayed: v.Replayed, Flaw: v.Flaw}, true
+	case v.Kind == classify.KindMismatch, v.Kind == classify.KindFinal && (v.AlreadyDone || v.Refused || hides || status >= 400):
+		return classify.Verdict{Kind: classify.KindUnknown, Hold: true, Reason: classify.ReasonUnread, Replayed: v.Replayed, Flaw: v.Flaw}, true
+	}
+	return v, false
+}
+
+// IsUnread reports whether the operation is held for a recorded answer that the client with it could not read: another client may. (Invariant 42.)
+func IsUnread(o *Op) bool { return o.Hold == persist.HoldUnread && o.Answered }
+
+// EndsUnread reports whether that answer ends the operation; v is the verdict by this client's facts. A success ends the hold, and a refusal does not.
+// (Invariant 42.)
+func EndsUnread(o *Op, v classify.Verdict) bool {
+	return IsUnread(o) && v.Kind == classify.KindFinal && (v.AlreadyDone || o.Status < 300 && !v.Refused)
 }
 
 // IsFlawedSuccess reports whether an answer is kept to compare the next one with it: a success whose content is maybe not the API's own. A GraphQL

@@ -110,7 +110,7 @@ func TestWhy(t *testing.T) {
 	for _, state := range []persist.State{
 		persist.StatePending, persist.StateHeld, persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned,
 	} {
-		op := Op{State: state}
+		op := Op{Phase: Phase{State: state}}
 		if got := op.WhyFinal(); got != final[state] {
 			t.Errorf("%v: %d, want %d", state, got, final[state])
 		}
@@ -123,7 +123,7 @@ func TestWhy(t *testing.T) {
 		}
 	}
 	for _, hold := range persist.HoldReasons() {
-		op, want := Op{State: persist.StateHeld, Hold: hold}, [2]Trouble{IsHeld}
+		op, want := Op{Phase: Phase{State: persist.StateHeld, Hold: hold}}, [2]Trouble{IsHeld}
 		if hold == persist.HoldDuplicate {
 			want[1] = IsDuplicate
 		}

@@ -11,7 +11,7 @@ import (
 // TestRefusalIsNoRepeatOfASuccess: a success that is asked for again, and a 200 whose body refuses: it is not the recorded answer.
 func TestRefusalIsNoRepeatOfASuccess(t *testing.T) {
 	t.Parallel()
-	op := Op{State: persist.StateConfirmed, Standing: Succeeded, Status: 200, Protected: true, MaybeSent: true, FirstSent: time.Unix(0, 0), Window: 24 * time.Hour}
+	op := Op{Phase: Phase{State: persist.StateConfirmed, Standing: Succeeded}, KeyFacts: KeyFacts{Protected: true}, Sending: Sending{MaybeSent: true, FirstSent: time.Unix(0, 0), Window: 24 * time.Hour}, Recorded: Recorded{Status: 200}}
 	d := NewDrive(op, Client{MaxAttempts: 3}, Given{AskedAgain: true})
 	d.Checked(true, time.Unix(9, 0))
 	d.Sent(classify.Verdict{Kind: classify.KindFinal, Refused: true}, Sent{Answer: Answer{1, 200}, Sends: 1})
@@ -23,7 +23,7 @@ func TestRefusalIsNoRepeatOfASuccess(t *testing.T) {
 // TestRefusalInABodyMayChange: a 200 whose body refuses and that the server does not store is as a 4xx that it does not store.
 func TestRefusalInABodyMayChange(t *testing.T) {
 	t.Parallel()
-	d := Drive{answer: Answer{1, 200}, proof: Proof{Refused: true}, op: Op{Protected: true}}
+	d := flat{answer: Answer{1, 200}, proof: Proof{Refused: true}, op: Op{KeyFacts: KeyFacts{Protected: true}}}.drive()
 	if !d.mayChange() {
 		t.Error("the refusal is given although its record is not durable")
 	}
@@ -34,7 +34,7 @@ func TestRefusalInABodyIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
 	rec := persist.Record{State: persist.StateConfirmed, Effect: persist.EffectRefused, Answer: &persist.Answer{Status: 200, Stored: true, BodyDropped: true}}
 	op := OpOf(&rec, 0)
-	if got := op.Open(Call{Request: Same}); op.Standing != Refused || got != SaysGone {
+	if got := (Call{Request: Same}).Open(&op); op.Standing != Refused || got != SaysGone {
 		t.Errorf("standing %d, opening %d; want a refusal whose answer is gone", op.Standing, got)
 	}
 }

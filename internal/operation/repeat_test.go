@@ -30,7 +30,7 @@ func TestCheckRepeatSaysAsEnqueue(t *testing.T) {
 				operation.Unknown: persist.ErrOutcomeUnknown}[operation.Judge(op.Standing, know)]
 			if know == operation.Same {
 				switch hadNoEffect := r.Evidence == nil && (op.Standing == operation.Refused || op.Standing == operation.Absent); {
-				case op.Promise(now) == operation.PromisesKept:
+				case operation.PromiseOf(&op, now) == operation.PromisesKept:
 					want = nil
 				case hadNoEffect && r.ReplacedBy != "", hadNoEffect && operation.NotesTold(&r):
 					want = persist.ErrOutcomeUnknown // Enqueue is told of the other one, or notes first that it tells the end: a transaction can do neither

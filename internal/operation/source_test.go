@@ -42,7 +42,7 @@ func TestAskSource(t *testing.T) {
 		"refused, and again by itself": {func(a *at) { a.v.Again = true }, true},
 	} {
 		a := at{
-			op: Op{Protected: true, MaybeSent: true, FirstSent: noon, Window: 24 * time.Hour, Pauses: UsualPauses}, v: refused,
+			op: Op{KeyFacts: KeyFacts{Protected: true}, Sending: Sending{MaybeSent: true, FirstSent: noon, Window: 24 * time.Hour, Pauses: UsualPauses}}, v: refused,
 			sent: Sent{Answer: Answer{1, 401}, Sends: 1, Source: true},
 		}
 		c.change(&a)
@@ -80,7 +80,7 @@ func TestSourceAsked(t *testing.T) {
 		"the same, and a try again is right": {true, false, 0, 0, Wait, 20 * time.Second},
 	} {
 		limits := Client{MaxAttempts: 9, MaxElapsed: time.Hour, MaxRetryAfter: time.Minute, MaxDelay: time.Hour}
-		d := NewDrive(Op{Protected: true, MaybeSent: true, FirstSent: noon, Window: 24 * time.Hour, Pauses: UsualPauses}, limits, Given{LeastDelay: c.least})
+		d := NewDrive(Op{KeyFacts: KeyFacts{Protected: true}, Sending: Sending{MaybeSent: true, FirstSent: noon, Window: 24 * time.Hour, Pauses: UsualPauses}}, limits, Given{LeastDelay: c.least})
 		d.Checked(true, noon)
 		d.Sent(classify.Verdict{Kind: classify.KindRefused, Again: c.again}, Sent{Answer: Answer{1, 401}, Sends: 1, Source: true, Hint: c.hint})
 		d.SourceAsked(c.other)
@@ -99,6 +99,21 @@ func TestSourceAsked(t *testing.T) {
 		d.Sent(classify.Verdict{Kind: classify.KindRefused, Again: true}, Sent{Answer: Answer{2, 429}, Sends: 1})
 		if d.Drawn(Drawn{Scheduled: 20 * time.Second}, noon); d.Wait() != 20*time.Second {
 			t.Errorf("%s: then a wait of %v", name, d.Wait())
+		}
+	}
+}
+
+// TestHeedsRefusals: only a pass of a Run waits for another operation to try refused credentials. (Invariant 63.)
+func TestHeedsRefusals(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[Given]bool{
+		{}:                             false, // a call
+		{StopIfDown: true}:             false,
+		{Pass: true}:                   false, // a Resume
+		{Pass: true, StopIfDown: true}: true,
+	} {
+		if got := given.HeedsRefusals(); got != want {
+			t.Errorf("%+v: %v, want %v", given, got, want)
 		}
 	}
 }

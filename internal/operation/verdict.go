@@ -2,12 +2,12 @@
 // I/O, no clock and no context: each decision can be read, and tested, alone.
 //
 // A [Drive] is one drive over one operation, from its first attempt to its end. It names each step; the driver does the step, and hands the
-// result back. The rest are functions of a record, or of a part of a record.
+// result back. An [Op] is what a record says. The rest are functions of a record, or of a part of a record.
 //
-// Read it in the order of an operation's life: begin.go and place.go (a begin, and its failures), open.go (an existing record, and what a pass does with it), gate.go (may this
-// client act), drive.go, attempt.go, token.go and withdraw.go (the steps), wait.go and window.go (times), proof.go (answers), end.go (the last write),
-// report.go and verdict.go (the words to callers), then acts.go and seen.go (people), promise.go (Enqueue), limited.go (a slow limiter), witness.go (events of the API),
-// erase.go (a person erased).
+// Read it in the order of an operation's life: op.go, phase.go and sending.go (a record), open.go (what a call or a pass does with it), promise.go (Enqueue),
+// drive.go (the parts of a drive), proofs.go and counts.go (its attempts so far), attempt.go, answers.go and token.go (the steps), limited.go (a slow limiter),
+// wait.go and window.go (times), proof.go (what answers prove), write.go (the last write), end.go (the end, and the report), verdict.go (the words to callers).
+// Beside a drive are package intent (other operations of the same intent) and package acts (clients' means, people, events of the API). Both know this one.
 // The numbers are the invariants of docs/invariants.md.
 package operation
 
@@ -77,9 +77,9 @@ const (
 	knowledges
 )
 
-// Judge returns the verdict for a standing and the knowledge of a call. Without a record nothing happened, except for a call by key alone: it
-// expects a record. If requests cannot be compared, nothing is known of the call's. Settled as absent is "no effect" only for the settled
-// request. (Invariants 2, 9 and 33.)
+// Judge returns the verdict for a standing (what the record shows) and the knowledge of a call (how its request compares). Without a record nothing
+// happened, except for a call by key alone, which expects a record. If the requests cannot be compared, the verdict is Unknown. Settled as absent is
+// NoEffect only for the same request. An unknown s or k is Unknown. (Invariants 2, 9 and 33.)
 func Judge(s Standing, k Knowledge) Verdict {
 	if s >= standings || k >= knowledges {
 		return Unknown
@@ -140,6 +140,22 @@ func StandingOf(rec *persist.Record) Standing {
 	}
 	return Unclear
 }
+
+// ToldStanding returns the standing of a durable record in an error about it. A refusal or an absence is not told of two kinds of operations: one
+// that an event of the API proves, and an erased one that names its replacement, as that may have taken effect. A caller told of no effect might
+// begin the operation once more under a new key. (Invariants 2, 54, 56 and 57.)
+func ToldStanding(rec *persist.Record) Standing {
+	s := StandingOf(rec)
+	hadNoEffect := s == Absent || s == Refused
+	if hadNoEffect && (rec.Evidence != nil || rec.Erased && rec.ReplacedBy != "") {
+		return Ended
+	}
+	return s
+}
+
+// TellsMoved reports whether the error of an act on an operation that has moved since it was seen tells how the operation ended. It does not tell of
+// an absence: the person who acts has seen an older state, and must look once more. (Invariants 2 and 31.)
+func (s Standing) TellsMoved() bool { return s != Absent }
 
 // decided returns the standing of a confirmed or settled record. (Invariants 2, 9 and 56.)
 func decided(rec *persist.Record) Standing {

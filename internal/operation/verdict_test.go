@@ -94,3 +94,68 @@ func TestToldByResult(t *testing.T) {
 		}
 	}
 }
+
+// TestToldStanding: no error says a refusal or an absence of what an event of the API proves, and of what was erased with the name of another one in its place.
+func TestToldStanding(t *testing.T) {
+	t.Parallel()
+	refused := persist.Record{State: persist.StateConfirmed, Effect: persist.EffectRefused}
+	absent := persist.Record{State: persist.StateSettled, Effect: persist.EffectAbsent}
+	happened := persist.Record{State: persist.StateConfirmed, Effect: persist.EffectHappened}
+	for name, c := range map[string]struct {
+		change func(*persist.Record)
+		ended  bool
+	}{
+		"as it is":            {func(*persist.Record) {}, false},
+		"replaced":            {func(rec *persist.Record) { rec.ReplacedBy = "next" }, false},
+		"erased":              {func(rec *persist.Record) { rec.Erased = true }, false},
+		"erased and replaced": {func(rec *persist.Record) { rec.Erased, rec.ReplacedBy = true, "a digest" }, true},
+		"proven":              {func(rec *persist.Record) { rec.Evidence = &persist.Evidence{} }, true},
+	} {
+		for _, rec := range []persist.Record{refused, absent, happened} {
+			c.change(&rec)
+			want := StandingOf(&rec)
+			if c.ended && rec.Effect != persist.EffectHappened {
+				want = Ended
+			}
+			if got := ToldStanding(&rec); got != want {
+				t.Errorf("%s, %s: %d, want %d", rec.Effect, name, got, want)
+			}
+		}
+	}
+}
+
+// TestTellsMoved: an act that came too late is told how the operation ended, but not that it had no effect.
+func TestTellsMoved(t *testing.T) {
+	t.Parallel()
+	for s := range standings {
+		if s.TellsMoved() == (s == Absent) {
+			t.Errorf("standing %d: %t", s, s.TellsMoved())
+		}
+	}
+}
+
+// TestStandings: how a record or an answer stands.
+func TestStandings(t *testing.T) {
+	t.Parallel()
+	for want, rec := range map[Standing]persist.Record{
+		Open: {State: persist.StateHeld}, Abandoned: {State: persist.StateAbandoned}, Happened: {State: persist.StateSettled, Effect: persist.EffectHappened},
+		Absent: {State: persist.StateSettled, Effect: persist.EffectAbsent}, Ended: {State: persist.StateAbandoned, Erased: true},
+		Succeeded: {State: persist.StateConfirmed, Effect: persist.EffectHappened, Erased: true},
+	} {
+		if got := StandingOf(&rec); got != want {
+			t.Errorf("%v %s: %d, want %d", rec.State, rec.Effect, got, want)
+		}
+	}
+	for name, c := range map[string]struct {
+		status               int
+		alreadyDone, refused bool
+		want                 Standing
+	}{
+		"a success": {201, false, false, Succeeded}, "a 202": {202, false, false, Accepted}, "a 402": {402, false, false, Refused},
+		"refused by its body": {200, false, true, Refused}, "done before": {409, true, false, Succeeded},
+	} {
+		if got := Answered(c.status, c.alreadyDone, c.refused); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

@@ -9,6 +9,22 @@ const HintMax = 366 * 24 * time.Hour
 // to each send until it forgets the key. The operation stays pending.
 const ErrorsMax = 3
 
+// schedule holds the wait before the next attempt of a drive, or the reason against that attempt.
+type schedule struct {
+	stop    Stop
+	limited bool          // the limiter takes long, see Limited
+	atOnce  bool          // the next attempt has other credentials, and does not wait for the schedule
+	hint    time.Duration // the latest answer's wait
+	wait    time.Duration // before the next attempt
+	next    time.Time     // the earliest useful time after a stop
+}
+
+// Wait returns the wait of the step Wait.
+func (s *schedule) Wait() time.Duration { return s.wait }
+
+// Stop returns the reason of a stop.
+func (s *schedule) Stop() Stop { return s.stop }
+
 // Plan holds everything behind the choice of the next wait.
 type Plan struct {
 	Client    *Client

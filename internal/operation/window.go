@@ -2,8 +2,8 @@ package operation
 
 import "time"
 
-// UsualMargin returns the last part of a window, without a new send by clients of usual time limits. The window of an operation is over by this margin,
-// whoever holds it. A client of longer time limits leaves the operation alone earlier: others can send it. (Invariant 43.)
+// UsualMargin returns the margin at the end of a window. Clients with usual time limits make no new send in it. A client with longer time limits
+// stops before the margin; others can still send the operation then. (Invariant 43.)
 func UsualMargin(window time.Duration) time.Duration {
 	return min(usualAttempt+min(usualSkew, window/10), window/2)
 }
@@ -30,7 +30,7 @@ const (
 )
 
 // ClockAt returns the state of a key's window at now. first is the time of the first send. The wall clock counts: another process may send next, or
-// this one after a suspend. So first must carry no monotonic reading. (Invariants 8 and 51.)
+// this one after the machine was suspended. So first must have no monotonic reading. (Invariants 8 and 51.)
 func (c *Client) ClockAt(first, now time.Time, window time.Duration) Clock {
 	age := now.Round(0).Sub(first)
 	switch {
@@ -51,14 +51,6 @@ func (c *Client) ClockOf(o *Op, now time.Time) Clock {
 	return c.ClockAt(o.FirstSent, now, o.Window)
 }
 
-// setBackMost is how far the clock may be behind the latest send of an operation: the clocks of two servers of a journal differ by less, before and after a failover.
-const setBackMost = 10 * time.Minute
-
-// wasSetBack reports whether the clock is far behind the latest send of an operation. (Invariant 51.)
-func (o *Op) wasSetBack(now time.Time) bool {
-	return now.Round(0).Before(o.Tried.Add(-min(setBackMost, o.Window/10)))
-}
-
 // Skew returns the greatest error of the clock for this window. (Invariants 8 and 51.)
 func (c *Client) Skew(window time.Duration) time.Duration { return min(c.ClockSkew, window/10) }
 
@@ -71,6 +63,12 @@ func (c *Client) Margin(window time.Duration) time.Duration {
 // other. (Invariant 8.)
 func (c *Client) LatestFirstSend(created time.Time, window time.Duration) time.Time {
 	return created.Add(window - c.Margin(window))
+}
+
+// AsksAgain reports whether the server is asked again for the answer of a confirmed operation, too large to keep: while it knows the key. able: the
+// client knows the profile, the request is intact, and nothing is lacking (acts.Gate). (Invariants 1, 8 and 35.)
+func (c *Client) AsksAgain(o *Op, now time.Time, able bool) bool {
+	return able && !c.NeverAsksAgain && c.ClockOf(o, now) == InWindow
 }
 
 // bar is the reason against a send at some moment, by the operation and the clock alone. The zero value is none.

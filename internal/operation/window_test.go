@@ -26,7 +26,7 @@ func TestClockOf(t *testing.T) {
 	t.Parallel()
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	client := operation.Client{AttemptTimeout: time.Second, ClockSkew: time.Minute}
-	op := operation.Op{FirstSent: first, Tried: first.Add(20 * time.Hour), Window: 24 * time.Hour}
+	op := operation.Op{Sending: operation.Sending{FirstSent: first, Tried: first.Add(20 * time.Hour), Window: 24 * time.Hour}}
 	for at, want := range map[time.Duration]operation.Clock{
 		20 * time.Hour: operation.InWindow, 20*time.Hour - 10*time.Minute: operation.InWindow, 20*time.Hour - 10*time.Minute - 1: operation.OutOfWindow, 24 * time.Hour: operation.OutOfWindow,
 	} {

@@ -1,5 +1,5 @@
 // Package place reads the records of one key. An operation stands at the place of its account and key, or, beside a record of another scope
-// (Stripe-Account …), at a second place with the name of the scope: see package operation.
+// (Stripe-Account …), at a second place with the name of the scope: see package intent.
 package place
 
 import (
@@ -7,7 +7,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -32,7 +32,7 @@ func (p Places) Of(ctx context.Context, base persist.ID) (all []persist.Record, 
 // OfCall returns the record of a call with a named key, at any of its places; persist.ErrNotFound if there is none. at and err are the result of
 // reading the first place.
 func (p Places) OfCall(ctx context.Context, scopes []persist.Scope, scoped bool, id persist.ID, at persist.Record, err error) (persist.Record, error) {
-	other := err == nil && operation.OtherScope(scopes, &at)
+	other := err == nil && intent.OtherScope(scopes, &at)
 	if !other && !(errors.Is(err, persist.ErrNotFound) && scoped) {
 		return at, err
 	}
@@ -44,7 +44,7 @@ func (p Places) OfCall(ctx context.Context, scopes []persist.Scope, scoped bool,
 func (p Places) Before(ctx context.Context, rec *persist.Record, key string) (persist.Record, error) {
 	id := persist.ID{Account: rec.Account, Key: key}
 	old, err := p.Journal.Get(context.WithoutCancel(ctx), id)
-	if len(rec.Scopes) == 0 || err == nil && !operation.OtherScope(rec.Scopes, &old) || err != nil && !errors.Is(err, persist.ErrNotFound) {
+	if len(rec.Scopes) == 0 || err == nil && !intent.OtherScope(rec.Scopes, &old) || err != nil && !errors.Is(err, persist.ErrNotFound) {
 		return old, err
 	}
 	id.Account = request.Base(rec.Account)
@@ -71,7 +71,7 @@ func (p Places) ofScopes(ctx context.Context, id persist.ID, scopes []persist.Sc
 		return persist.Record{}, err
 	}
 	for i := range all {
-		if !operation.OtherScope(scopes, &all[i]) {
+		if !intent.OtherScope(scopes, &all[i]) {
 			return all[i], nil
 		}
 	}
@@ -81,7 +81,7 @@ func (p Places) ofScopes(ctx context.Context, id persist.ID, scopes []persist.Sc
 // IsKept reports whether a record must stay although nothing came of it: a second place stands beside it. A client not counting the scope would
 // begin the operation of the second once more at the first.
 func (p Places) IsKept(ctx context.Context, rec *persist.Record) (bool, error) {
-	if !operation.MayHaveSecondPlace(rec, request.Base(rec.Account)) {
+	if !intent.MayHaveSecondPlace(rec, request.Base(rec.Account)) {
 		return false, nil
 	}
 	all, err := p.Of(ctx, rec.ID)

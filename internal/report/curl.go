@@ -19,10 +19,8 @@ type curl struct {
 	data        string                          // the option with the body, with a space before it; "" for none
 }
 
-// line returns the command, in one line. Content-Length and Host are left to curl.
-// If the request has a body and no Content-Type, curl's own Content-Type is taken
-// out. A body with control characters is spelled with $'…', known to bash, zsh and
-// ksh.
+// line returns the command in one line. It leaves Content-Length and Host to curl. If the request has a body without a Content-Type, the command
+// removes the one that curl adds. A body with control characters is written as $'…', which bash, zsh and ksh understand.
 func (c *curl) line() string {
 	var b strings.Builder
 	b.WriteString("curl -sSig" + c.options + c.verb() + " " + c.word(c.url))

@@ -39,6 +39,7 @@ func WriteMarkdown(w io.Writer, r *Report, o Options) error {
 	return flush(w, b.String())
 }
 
+// flush writes the whole text to w.
 func flush(w io.Writer, text string) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("report: markdown: %w", err)
@@ -57,7 +58,7 @@ func overall(r *Report, o Options) Verdict {
 	return worst
 }
 
-// glyph returns a sign for a verdict, since readers may not see its colour.
+// glyph returns a character for a verdict, for readers who see no colours. An unknown verdict is "‼".
 func glyph(v Verdict) string {
 	switch v {
 	case Pass:

@@ -32,6 +32,7 @@ type invalidError struct{ what string }
 func (e *invalidError) Error() string        { return "report: " + e.what }
 func (e *invalidError) Is(target error) bool { return target == ErrInvalid }
 
+// invalidf returns an error that is ErrInvalid.
 func invalidf(format string, args ...any) error {
 	return &invalidError{what: oneLine(fmt.Sprintf(format, args...))}
 }
@@ -78,6 +79,7 @@ func syntaxError(data []byte, err error) error {
 	return invalidf("%v", err)
 }
 
+// lineAt returns the number of the line of an offset, from 1. An offset outside of data counts as its nearest end.
 func lineAt(data []byte, offset int64) int {
 	offset = min(max(offset, 0), int64(len(data)))
 	return 1 + bytes.Count(data[:offset], []byte("\n"))
@@ -123,6 +125,7 @@ func ValidID(id string) bool {
 	return id != "" && len(id) <= idBytesMax && !strings.ContainsFunc(id, foreign)
 }
 
+// validMillis reports whether a duration in milliseconds is not negative, and not too long.
 func validMillis(ms float64) bool { return ms >= 0 && ms <= millisMax }
 
 // validate returns an error about the first value of a case out of its bounds; nil if there is none.

@@ -164,8 +164,8 @@ func labelsOf(r *Report) map[string]string {
 	return labels
 }
 
-// label returns the text in the place of a credential. If a report has several different values of one header, each has a letter, so that a reader
-// can tell them apart.
+// label returns the text shown instead of the value of a credential. If a report has several values of one header, each has its own letter, so that a
+// reader can tell them apart.
 func (red *redactor) label(name, value string) string {
 	if label, several := red.labels[strings.ToLower(name)+"\x00"+value]; several {
 		return label

@@ -205,7 +205,7 @@ func NewMessage(header map[string][]string, body []byte, bodyMax int) *Message {
 // report.
 func Millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// Group is the part of the ID before the first slash, or "other".
+// Group returns the part of the ID before the first slash, or "other".
 func (c *Case) Group() string {
 	group, _, found := strings.Cut(c.ID, "/")
 	if !found || group == "" {
@@ -214,7 +214,7 @@ func (c *Case) Group() string {
 	return group
 }
 
-// Title is the report's Name, else its Target.
+// Title returns the report's Name or, if that is empty, its Target.
 func (r *Report) Title() string {
 	if r.Name != "" {
 		return r.Name

@@ -50,13 +50,14 @@ func (t *texter) writeTo(w io.Writer) error {
 	return nil
 }
 
-// line writes one line. Its parts are made harmless by the caller (oneLine),
-// since colours are escape sequences too.
+// line writes one line, without blanks at its end. The caller must have made its parts harmless by oneLine: line itself cannot, since colours are
+// escape sequences, too.
 func (t *texter) line(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	t.b.WriteString(strings.TrimRight(text, " ") + "\n")
 }
 
+// heading writes a heading and an empty line.
 func (t *texter) heading(text string) {
 	t.line("%s", t.paint(bold, strings.ToUpper(text)))
 	t.line("")
@@ -134,7 +135,7 @@ func facts(r *Report) []string {
 	return list
 }
 
-// groups writes every case in a line, by group.
+// groups writes one line for each case, group by group, with a heading for each group.
 func (t *texter) groups(r *Report) {
 	width := 0
 	for i := range r.Cases {

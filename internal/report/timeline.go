@@ -24,7 +24,9 @@ type canvas struct {
 }
 
 // Two drawings are made: one for a screen, and one for a phone.
-func wide() canvas   { return canvas{width: 960, label: 132, nameMax: 20} }
+func wide() canvas { return canvas{width: 960, label: 132, nameMax: 20} }
+
+// narrow returns the measures of a drawing for small screens.
 func narrow() canvas { return canvas{width: 340, label: 62, nameMax: 9} }
 
 // timeline is the requests of one case on a time axis, ready to be drawn.
@@ -129,8 +131,8 @@ func (t *timeline) assign(exchanges []Exchange) []int {
 	return rows
 }
 
-// newBar lays out one exchange in its lane. Its label is in the bar, or beside
-// it if there is room.
+// newBar returns the bar of one exchange in its lane. scale is the width of a millisecond. The label is inside the bar if it fits there, else beside
+// the bar. A thin lane has no labels.
 func (t *timeline) newBar(x *Exchange, l *lane, scale float64, href string) bar {
 	gap := 5.0
 	if l.Thin {
@@ -165,7 +167,7 @@ func (t *timeline) newBar(x *Exchange, l *lane, scale float64, href string) bar 
 	return b
 }
 
-// shortAnswer returns the status, or "no answer".
+// shortAnswer returns the status of an exchange, or "no answer".
 func shortAnswer(x *Exchange) string {
 	if x.Status != 0 {
 		return strconv.Itoa(x.Status)
@@ -197,7 +199,7 @@ func ticks(end float64) []float64 {
 	return at
 }
 
-// millis returns a time for the axis.
+// millis returns a time in milliseconds as a label of the axis.
 func millis(ms float64) string {
 	if ms == 0 {
 		return "0"
@@ -205,4 +207,5 @@ func millis(ms float64) string {
 	return duration(ms)
 }
 
+// round rounds to one decimal.
 func round(v float64) float64 { return math.Round(v*10) / 10 }

@@ -98,7 +98,8 @@ func (s *script) head() []string {
 	return lines
 }
 
-// word quotes a text as one word of the shell. Behind each key and each reference in it stands $RUN, so that each run of the script uses new ones.
+// word returns a text as one word of the shell. It appends $RUN to each key and each reference in the text, so that each run of the script has new
+// ones.
 func (s *script) word(text string) string {
 	var b strings.Builder
 	for s.uniques != nil {
@@ -115,7 +116,7 @@ func (s *script) word(text string) string {
 	return b.String()
 }
 
-// secret is the word of a header with a credential: a variable in its place,
+// secret returns the word of a header with a credential: a variable in its place,
 // with A at the end for the first caller, and B for the second.
 func (s *script) secret(caller string) func(name, value string) string {
 	return func(name, _ string) string {
@@ -257,7 +258,7 @@ func (s *script) request(x *Exchange) string {
 	return before + c.line()
 }
 
-// wireHeader returns the header with its values as they were sent: bytes that are no valid text are kept beside the text.
+// wireHeader returns the header as it was sent. Values that are not valid text come from m.HeaderBytes.
 func (m *Message) wireHeader() map[string][]string {
 	if m.HeaderBytes == nil {
 		return m.Header
@@ -294,7 +295,8 @@ func (s *script) filled(m *Message) string {
 	return "{ printf %s " + s.word(m.Body[:m.Run.At]) + "; " + fill + "; printf %s " + s.word(m.Body[m.Run.At:]) + "; }"
 }
 
-// witness returns the lines that ask the witness, an address of the server that counts effects, for each reference in the exchanges.
+// witness returns one command for each reference in the exchanges, to count its effects. template is the address of the server that counts effects,
+// with {ref} for the reference. It returns nothing without a usable address.
 func (s *script) witness(template, host string, steps []*Exchange) []string {
 	address, _, _ := strings.Cut(template, "#")
 	at, err := url.Parse(address)

@@ -38,7 +38,7 @@ const (
 // Formats returns all formats.
 func Formats() []Format { return []Format{Text, JSON, JUnit, HTML, Markdown} }
 
-// ParseFormat reads the name of a format.
+// ParseFormat returns the format of a name. A name of no format is an error.
 func ParseFormat(name string) (Format, error) {
 	if f := Format(name); slices.Contains(Formats(), f) {
 		return f, nil

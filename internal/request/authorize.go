@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
@@ -94,12 +94,11 @@ func unchangedHeader(req, shown *http.Request, rec *persist.Record, p *profile.P
 	return nil
 }
 
-// otherAccount returns the name of a header selecting another account than the record's; "" if there is none. If a header is a
-// credential, too, it is not in the record's header, but the record's scopes have a digest of it. The request must have it
-// then, with this value.
+// otherAccount returns the name of the first header with another value than the record's scopes have; "" if there is none. Such a header selects
+// another account. The scopes hold digests, so a header with credentials is compared, too, although the record does not have its value.
 func otherAccount(h http.Header, rec *persist.Record) string {
 	for _, scope := range rec.Scopes {
-		if !operation.SameScope(joinedLines(h, scope.Name), scope.Value) {
+		if !intent.SameScope(joinedLines(h, scope.Name), scope.Value) {
 			return scope.Name
 		}
 	}

@@ -2,6 +2,7 @@ package request
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,22 +13,64 @@ import (
 	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
+// Bodies reads and closes the bodies of requests. It is immutable and safe for concurrent use. The zero value takes no byte.
+type Bodies struct {
+	// Max bounds the bytes of a body.
+	Max int64
+	// Crashed is told of a body after it panicked, or ended its goroutine (value is nil), if the caller has left by then; nil:
+	// nobody is told.
+	Crashed func(ctx context.Context, value any, stack []byte)
+}
+
 // errTooLarge is a body over the limit.
 var errTooLarge = errors.New("body is larger than MaxRequestBytes")
 
-// readBody reads the whole body, at most limit bytes. If Body was read or closed before, it reads the body of GetBody. If
+// read reads the whole body, at most Max bytes. If Body was read or closed before, it reads the body of GetBody. If
 // ContentLength is positive, the length must match. If the request's context ends first, it returns an error, and another
-// goroutine may still be reading. The caller closes req.Body with closeBody, and gives it this error.
+// goroutine may still be reading. The caller closes req.Body with close, and gives it this error.
 //
 // A body of no byte, without GetBody and length, is empty if plain is true, as it is to net/http. Else it is an error, since it
 // may have been read before.
-func (r *Reader) readBody(req *http.Request, limit int64, plain bool) ([]byte, error) {
+func (b *Bodies) read(req *http.Request, plain bool) ([]byte, error) {
 	if !mayBlock(req) {
-		body, err := readBytes(req, limit, plain)
+		body, err := readBytes(req, b.Max, plain)
 		return body, bodyTrouble(err)
 	}
-	body, err := r.readWithin(req, func() ([]byte, error) { return readBytes(req, limit, plain) })
+	body, err := b.readWithin(req, func() ([]byte, error) { return readBytes(req, b.Max, plain) })
 	return body, bodyTrouble(err)
+}
+
+// Shown returns the copy of a request for functions of the user. It has no Body, since Body can be read only once, and a
+// bounded GetBody, if the request has one.
+func (b *Bodies) Shown(req *http.Request) *http.Request {
+	shown := req.Clone(req.Context())
+	shown.Body, shown.ContentLength, shown.GetBody = nil, 0, b.again(req)
+	return shown
+}
+
+// again returns a GetBody for a copy; nil if the request has none. The GetBody reads at most Max bytes and ends with
+// the request's context.
+func (b *Bodies) again(req *http.Request) func() (io.ReadCloser, error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return func() (io.ReadCloser, error) { return http.NoBody, nil }
+	}
+	if req.GetBody == nil {
+		return nil
+	}
+	return func() (io.ReadCloser, error) {
+		body, err := b.readWithin(req, func() ([]byte, error) {
+			body, err := req.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			if body == nil {
+				return nil, errors.New("neither a body nor an error")
+			}
+			defer body.Close()
+			return readUnsized(body, b.Max)
+		})
+		return bytesBody(body), err
+	}
 }
 
 // bodyTrouble returns an error of reading a body as an *Error of this package, with its kind; nil for nil.

@@ -8,20 +8,58 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// This file reads signs of an operation in a request, for a caller of plain HTTP.
+// This file reads signs of an operation in a request, before it is read as one.
 
 // Carries reports whether a request carries a key in the profile's carrier. A body is read only if it is JSON, or a form, as
-// the carrier wants, and its length is known and within MaxBodyBytes. Use same instead of req afterwards, as with CarriesKey.
+// the carrier wants, and its length is known and within Bodies.Max. Use same instead of req afterwards, as with CarriesKey.
 func (r *Reader) Carries(req *http.Request, p *profile.Profile) (carries bool, same *http.Request) {
 	switch {
 	case len(carriedKeys(req, p)) > 0:
 		return true, req
 	case !inBody(p) || req.Body == nil || req.Body == http.NoBody:
 		return false, req
-	case req.ContentLength <= 0 || req.ContentLength > r.MaxBodyBytes || !mayHold(req.Header, p.Carrier.Place):
+	case req.ContentLength <= 0 || req.ContentLength > r.Bodies.Max || !mayHold(req.Header, p.Carrier.Place):
 		return false, req
 	}
 	return r.carriesInBody(req, p)
+}
+
+// CarriesKey reports whether a request carries a key, or the call names one. It is an operation then, whatever its method. If
+// the profile's keys travel in the body, CarriesKey has to read the body, up to Bodies.Max. Use same instead of req
+// afterwards: it gives the same body again. An unreadable body counts as one with a key, and gives the same error to Read.
+func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) (carries bool, same *http.Request) {
+	if len(given.Keys) > 0 || len(carriedKeys(req, p)) > 0 || len(strangeKeyHeaders(req.Header, p)) > 0 {
+		return true, req
+	}
+	if !inBody(p) || req.Body == nil || req.Body == http.NoBody {
+		return false, req
+	}
+	return r.carriesInBody(req, p)
+}
+
+// carriesInBody reports whether the body of a request carries a key. It reads the body, and returns a copy of the request with a body to be read
+// again.
+func (r *Reader) carriesInBody(req *http.Request, p *profile.Profile) (carries bool, same *http.Request) {
+	same = req.WithContext(req.Context())
+	var body []byte
+	var err error
+	defer func() { r.Bodies.close(req, err) }()
+	body, err = r.Bodies.read(req, false)
+	if err != nil {
+		same.Body, same.GetBody, same.ContentLength = failedBody{err}, nil, -1
+		return true, same
+	}
+	return len(keysInBody(req.Header, body, p.Carrier)) > 0, WithBody(req, body)
+}
+
+// WithBody returns a copy of req with body, the bytes read from req.
+func WithBody(req *http.Request, body []byte) *http.Request {
+	same := req.WithContext(req.Context())
+	same.Body, same.ContentLength = http.NoBody, int64(len(body))
+	if len(body) > 0 {
+		same.Body = bytesBody(body)
+	}
+	return same
 }
 
 // mayHold reports whether a body with these headers may have a key at this place, a field of a form or a member of JSON.
@@ -38,25 +76,6 @@ const formType = "application/x-www-form-urlencoded"
 // IsJSON reports whether a media type is JSON, by its name.
 func IsJSON(kind string) bool {
 	return kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json")
-}
-
-// AtEndpoint reports whether the request goes to an endpoint at which the API honours keys, by the profile's list of endpoints and by
-// Config.KeyHonoured. It is false if neither says anything.
-func (r *Reader) AtEndpoint(req *http.Request, p *profile.Profile) bool {
-	if len(p.Endpoints) == 0 && len(r.KeyHonoured) == 0 || p.Carrier.Place == profile.Nowhere || !isHTTP(req.URL) {
-		return false
-	}
-	path := r.ownPath(req.URL.RequestURI())
-	return Listed(r.KeyHonoured, Method(req), path) || Listed(p.Endpoints, Method(req), path)
-}
-
-// ownPath returns the path of a target without BasePath.
-func (r *Reader) ownPath(target string) string {
-	path := Path(target)
-	if below, cut := strings.CutPrefix(path, r.BasePath); cut && strings.HasPrefix(below, "/") {
-		return below
-	}
-	return path
 }
 
 // UnusedKeyHeader returns the name of a header of the request used for keys by other APIs, but not by this profile; empty if

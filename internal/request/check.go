@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// check refuses requests if they cannot be recorded and sent again. It also refuses requests if the transport would refuse them
+// check refuses requests if they cannot be recorded and sent again, or if target and headers are over the limit. It also refuses requests if the transport would refuse them
 // only after the operation was journaled: nothing proves any more then that it was not sent.
-func (r *Reader) check(req *http.Request) error {
+func check(req *http.Request, headerBytesMax int64) error {
 	if err := checkParts(req); err != nil {
 		return &Error{Invalid, err}
 	}
-	if size := int64(len(req.URL.RequestURI())) + HeaderBytes(req.Header); size > r.MaxHeaderBytes {
-		return &Error{HeaderTooLarge, fmt.Errorf("target and headers of %d bytes, limit %d", size, r.MaxHeaderBytes)}
+	if size := int64(len(req.URL.RequestURI())) + HeaderBytes(req.Header); size > headerBytesMax {
+		return &Error{HeaderTooLarge, fmt.Errorf("target and headers of %d bytes, limit %d", size, headerBytesMax)}
 	}
 	return nil
 }

@@ -74,9 +74,9 @@ func (s *Snapshot) Unclear(standing *persist.Record) error {
 	return fmt.Errorf("by the Config of one of them these count, and not by that of the other: %s", strings.Join(names, ", "))
 }
 
-// by returns the record of the request under another recipe, the rules for the parts that make its fingerprint. Another client may take a header for an
-// ordinary one that is a credential to this client, and is not in its record: so all headers are there. known is false for a recipe of a later version;
-// then the record is of no use.
+// by returns the record of the request under another recipe: the rules for the parts that count for its fingerprint. It adds the headers with
+// credentials, as the other recipe may take them for ordinary headers. known is false for a recipe of a later version; then the record must not be
+// used.
 func (s *Snapshot) by(recipe string) (own persist.Record, known bool) {
 	own = s.Record
 	if recipe == own.Recipe {
@@ -193,7 +193,7 @@ func hasParameter(target, name string) bool {
 	return len(dropped) > 0
 }
 
-// without returns the names that are missing among others, each once. Upper and lower case are the same.
+// without returns the names that others lacks, each once. It ignores upper and lower case.
 func without(names, others []string) []string {
 	var rest []string
 	for _, name := range names {

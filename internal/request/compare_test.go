@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -101,10 +101,10 @@ func TestScopes(t *testing.T) {
 		for _, secret := range [][]string{nil, {"X-A"}, {"x-b"}, {"X-A", "X-B"}} {
 			r := reader()
 			r.Secrets.Headers = secret
-			rec := persist.Record{Scopes: r.recordedScopes(scopesOf(theirs, p))}
+			rec := persist.Record{Scopes: recordedScopes(&r.Secrets, scopesOf(theirs, p))}
 			for k, mine := range headers {
 				scopes := scopesOf(mine, p)
-				if len(scopes) != 2 || operation.OtherScope(scopes, &rec) != (i != k) {
+				if len(scopes) != 2 || intent.OtherScope(scopes, &rec) != (i != k) {
 					t.Errorf("%v and %v, %v secret: another scope: %t", mine, theirs, secret, i == k)
 				}
 			}

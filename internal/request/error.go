@@ -9,7 +9,7 @@ const (
 	Invalid Trouble = iota
 	// InvalidKey: the request has no key, more than one, or one not allowed by the profile.
 	InvalidKey
-	// BodyTooLarge: the body is over Reader.MaxBodyBytes.
+	// BodyTooLarge: the body is over Bodies.Max.
 	BodyTooLarge
 	// HeaderTooLarge: target and headers together are over Reader.MaxHeaderBytes.
 	HeaderTooLarge
@@ -32,7 +32,9 @@ func (e *Error) Error() string { return e.Cause.Error() }
 func (e *Error) Unwrap() error { return e.Cause }
 
 // UnreadKey is NewKey's error if the body naming the key could not be read. An operation may exist under this key.
-type UnreadKey struct{ Cause error }
+type UnreadKey struct {
+	Cause error // of the reading
+}
 
 // Error returns the cause's text.
 func (e UnreadKey) Error() string { return e.Cause.Error() }

@@ -26,20 +26,20 @@ const (
 
 // recipe returns the recipe of new records: the text that tells which parts of a request make its fingerprint, by the profile and by the client's
 // rules for credentials.
-func (r *Reader) recipe(p *profile.Profile) string {
-	recipe := recipeV1
-	if more := r.Secrets.named(); more != "" {
-		recipe += ":" + more
+func recipe(s *Secrets, p *profile.Profile) string {
+	text := recipeV1
+	if more := s.named(); more != "" {
+		text += ":" + more
 	}
-	if !r.Secrets.header("Content-Type") {
-		recipe += " Content-Type"
+	if !s.header("Content-Type") {
+		text += " Content-Type"
 	}
 	for _, name := range p.Fingerprint {
-		if !r.Secrets.header(name) && !isTrace(name) {
-			recipe += " " + name
+		if !s.header(name) && !isTrace(name) {
+			text += " " + name
 		}
 	}
-	return recipe
+	return text
 }
 
 // rules are the contents of a recipe.
@@ -80,9 +80,9 @@ func parseRecipe(recipe string) (r rules, known bool) {
 	return r, true
 }
 
-// fingerprint returns the SHA-256 of the request named by the record's key, by the record's recipe. It covers origin, method,
-// target, Host if it is not the origin's, the recipe's headers and the body. Each has its length before it, so no two lists
-// hash alike. known is false for a recipe of a later version.
+// fingerprint returns the SHA-256 of the record's request, by the record's recipe. It covers origin, method, target, Host if it is not the origin's,
+// the headers of the recipe, and the body. Each part has its length before it, so different lists of parts have different sums. known is false for a
+// recipe of a later version.
 func fingerprint(rec *persist.Record) (sum []byte, known bool) {
 	first, names, _ := strings.Cut(rec.Recipe, " ")
 	if version, _, _ := strings.Cut(first, ":"); version != recipeV1 {

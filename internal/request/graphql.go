@@ -118,7 +118,7 @@ func endOfComment(document string, i int) int {
 	return i
 }
 
-// endOfText returns the index of the closing quote of the text whose opening quote is at i.
+// endOfText returns the index of the closing quote of a text, or an index beyond the document if there is none. i is the index of the opening quote.
 func endOfText(document string, i int) int {
 	for i++; i < len(document) && document[i] != '"'; i++ {
 		if document[i] == '\\' {

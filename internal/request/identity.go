@@ -20,7 +20,7 @@ const cookiePrefix = "Cookie:"
 
 // identities returns the identities in the credentials of a request, in the order of their names, each name once. Values with
 // changes from request to request identify nobody: signatures, nonces, dates. The carrier of the key is no credential.
-func (s *Secrets) identities(h http.Header, user *url.Userinfo, target string, carrier profile.Carrier) []identity {
+func identities(s *Secrets, h http.Header, user *url.Userinfo, target string, carrier profile.Carrier) []identity {
 	var all []identity
 	for name := range h {
 		if s.header(name) && !isTrace(name) && !(carrier.Place == profile.Header && strings.EqualFold(name, carrier.Name)) {

@@ -13,32 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// If Reader.InsertKey is set, a key named by the call is put into the body, form or query of a request without a key there.
-
-// inserts reports whether keys are put into requests under a profile.
-func (r *Reader) inserts(p *profile.Profile) bool { return r.InsertKey && inRequest(p) }
-
-// withKey returns a request and its body with the key in the profile's carrier, as the last member there. All other bytes stay
-// as they are. A request already carrying a key comes back as it is.
-func (r *Reader) withKey(req *http.Request, p *profile.Profile, body []byte, key string) (*http.Request, []byte, error) {
-	switch _, wire, err := carriedKey(req, p, body); {
-	case err != nil:
-		return nil, nil, &Error{InvalidKey, err}
-	case wire != "":
-		return req, body, nil
-	}
-	same, with, err := insert(req, p, body, key)
-	if err != nil {
-		return nil, nil, &Error{InvalidKey, fmt.Errorf("no key can be put in %s: %w", place(p), err)}
-	}
-	if _, wire, err := carriedKey(same, p, with); err != nil || wire != key {
-		return nil, nil, &Error{InvalidKey, fmt.Errorf("no key can be put in %s: it would not be read there", place(p))}
-	}
-	if int64(len(with)) > r.MaxBodyBytes {
-		return nil, nil, &Error{BodyTooLarge, fmt.Errorf("%w: %d bytes with its key, limit %d", errTooLarge, len(with), r.MaxBodyBytes)}
-	}
-	return same, with, r.check(same)
-}
+// If Keys.Insert is set, a key named by the call is put into the body, form or query of a request without a key there.
 
 // insert puts a key into a request that has none, at the place that the profile names: the query, a form or a JSON body. It returns the request and
 // its body with the key.

@@ -80,10 +80,10 @@ func hyphenated(name string) string {
 	return b.String()
 }
 
-// keptFields returns the values that Config.KeepFields asks for in a request's body, in that order. A value that is there but cannot be kept (it is
-// too long, or no text) is marked as omitted. A very large body is not read: all its fields are omitted.
-func (r *Reader) keptFields(h http.Header, body []byte) []persist.KeptField {
-	if len(r.KeepFields) == 0 {
+// keptFields returns the values at pointers in a request's body, in that order. A field that the body lacks is left out. A value that cannot be kept,
+// as it is too long or no text, is marked as omitted. A very large body is not read: all its fields are omitted.
+func keptFields(pointers []string, h http.Header, body []byte) []persist.KeptField {
+	if len(pointers) == 0 {
 		return nil
 	}
 	large := len(body) > keepFromBytesMax
@@ -92,11 +92,11 @@ func (r *Reader) keptFields(h http.Header, body []byte) []persist.KeptField {
 		fields = FieldsOf(h, body)
 	}
 	left := persist.KeptFieldsBytesMax
-	for _, p := range r.KeepFields {
+	for _, p := range pointers {
 		left -= len(p)
 	}
 	var kept []persist.KeptField
-	for _, p := range r.KeepFields {
+	for _, p := range pointers {
 		value, err := fields.Text(p)
 		if !large && errors.Is(err, ErrNoField) {
 			continue

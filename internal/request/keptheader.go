@@ -26,7 +26,7 @@ func (s *Secrets) KeptHeader(h http.Header) http.Header {
 			delete(kept, name)
 			continue
 		}
-		if clean := s.cleanLines(name, lines); clean != nil {
+		if clean := cleanLines(name, lines, s.parameter); clean != nil {
 			change()
 			kept[name] = clean
 		}
@@ -55,17 +55,18 @@ func NamesSecrets(rec *persist.Record) bool {
 	return strings.Contains(first, ":")
 }
 
-// cleanLines returns the lines of a header without the credentials in the URLs of their values; nil if nothing changes.
-func (s *Secrets) cleanLines(name string, lines []string) (changed []string) {
+// cleanLines returns the lines of a header without the credentials in the URLs of their values; nil if nothing changes. secret reports whether
+// a query parameter of this name is a credential.
+func cleanLines(name string, lines []string, secret func(parameter string) bool) (changed []string) {
 	for i, line := range lines {
 		if !strings.ContainsAny(line, "?#@") {
 			continue
 		}
 		clean := ""
 		if isURLHeader(name) {
-			clean = s.cleanURL(line)
+			clean = cleanURL(line, secret)
 		} else {
-			clean = s.cleanText(line)
+			clean = cleanText(line, secret)
 		}
 		if clean == line {
 			continue
@@ -92,7 +93,7 @@ func isURLHeader(name string) bool {
 
 // cleanText returns a header's value without the credentials of its URL references. They stand among other text, in brackets,
 // in quotes or bare, as in Link and Refresh. The text after a query may belong to it, since a URL may hold a quote or a comma.
-func (s *Secrets) cleanText(text string) string {
+func cleanText(text string, secret func(parameter string) bool) string {
 	var b strings.Builder
 	for inQuery := false; text != ""; {
 		end := strings.IndexAny(text, "<>\"' \t,")
@@ -101,9 +102,9 @@ func (s *Secrets) cleanText(text string) string {
 		}
 		part := text[:end]
 		if hasQuery := strings.ContainsAny(part, "?#"); inQuery && !hasQuery {
-			part, _ = dropParameters(part, s.parameter)
+			part, _ = dropParameters(part, secret)
 		} else {
-			part, inQuery = s.cleanURL(part), inQuery || hasQuery
+			part, inQuery = cleanURL(part, secret), inQuery || hasQuery
 		}
 		b.WriteString(part)
 		if end < len(text) {
@@ -117,7 +118,7 @@ func (s *Secrets) cleanText(text string) string {
 
 // cleanURL returns a URL reference without userinfo and without the credentials in its query and its fragment. The rest stays
 // byte for byte as it is.
-func (s *Secrets) cleanURL(ref string) string {
+func cleanURL(ref string, secret func(parameter string) bool) string {
 	rest, fragment, hasFragment := strings.Cut(ref, "#")
 	head, query, hasQuery := strings.Cut(rest, "?")
 	clean := withoutUser(head)
@@ -125,7 +126,7 @@ func (s *Secrets) cleanURL(ref string) string {
 		mark, text string
 		there      bool
 	}{{"?", query, hasQuery}, {"#", fragment, hasFragment}} {
-		kept, dropped := dropParameters(part.text, s.parameter)
+		kept, dropped := dropParameters(part.text, secret)
 		if part.there && (kept != "" || len(dropped) == 0) {
 			clean += part.mark + kept
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,16 +14,27 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// mayGenerate reports whether a request without a key gets one.
-func (r *Reader) mayGenerate(p *profile.Profile, given Given) bool {
-	return given.Generate && r.MayMake(p)
+// Keys are the rules of a client for the keys of requests: who makes one, and whether it is put into the request. They are immutable and safe
+// for concurrent use.
+type Keys struct {
+	// Required: a request without a key is an error, and New is not asked.
+	Required bool
+	// New is the program's Config.NewKey: it makes the key of a request without one. It gets a copy without Body, but with GetBody. If business is
+	// true, the same request always gets this key; its record counts as one of a key chosen by the caller.
+	New func(*http.Request) (key string, business bool, err error)
+	// Insert: a key named by the call is put into the body, form or query if the profile has keys there and the request has
+	// none. MakesBusiness: all keys of New are the business's own.
+	Insert, MakesBusiness bool
 }
 
-// MayMake reports whether NewKey may be asked for requests under a profile. Only a key of the business is put into a body, a
+// MayMake reports whether New may be asked for requests under a profile. Only a key of the business is put into a body, a
 // form or a query: with another key the same request would be another one each time.
-func (r *Reader) MayMake(p *profile.Profile) bool {
-	return !r.RequireKey && (!inRequest(p) || r.inserts(p) && r.MakesBusiness)
+func (k *Keys) MayMake(p *profile.Profile) bool {
+	return !k.Required && (!inRequest(p) || k.inserts(p) && k.MakesBusiness)
 }
+
+// inserts reports whether keys are put into requests under a profile.
+func (k *Keys) inserts(p *profile.Profile) bool { return k.Insert && inRequest(p) }
 
 // inRequest reports whether a key travels in the body, form or query made by the caller.
 func inRequest(p *profile.Profile) bool {
@@ -38,14 +48,14 @@ func inBody(p *profile.Profile) bool {
 
 // Made is the answer of NewKey for one request.
 type Made struct {
-	Key      string
-	Business bool
-	Err      error // of type *Error
+	Key      string // empty beside an error
+	Business bool   // the same request always gets this key
+	Err      error  // of type *Error
 }
 
-// Make asks the program's Config.NewKey for the key of a request. An empty key is an error.
-func (r *Reader) Make(req *http.Request) *Made {
-	key, business, err := r.NewKey(r.Shown(req))
+// ask calls New for the key of a request. shown is the request as Bodies.Shown gives it. An empty key is an error.
+func (k *Keys) ask(shown *http.Request) *Made {
+	key, business, err := k.New(shown)
 	switch {
 	case err != nil:
 		return &Made{Err: &Error{InvalidKey, fmt.Errorf("from NewKey: %w", sanitize.Error(err))}}
@@ -55,48 +65,15 @@ func (r *Reader) Make(req *http.Request) *Made {
 	return &Made{Key: key, Business: business}
 }
 
-// Shown returns the copy of a request for functions of the user. It has no Body, since Body can be read only once, and a
-// bounded GetBody, if the request has one.
-func (r *Reader) Shown(req *http.Request) *http.Request {
-	shown := req.Clone(req.Context())
-	shown.Body, shown.ContentLength, shown.GetBody = nil, 0, r.bodyForKey(req)
-	return shown
-}
-
-// bodyForKey returns a GetBody for a copy; nil if the request has none. The GetBody reads at most MaxBodyBytes and ends with
-// the request's context.
-func (r *Reader) bodyForKey(req *http.Request) func() (io.ReadCloser, error) {
-	if req.Body == nil || req.Body == http.NoBody {
-		return func() (io.ReadCloser, error) { return http.NoBody, nil }
-	}
-	if req.GetBody == nil {
-		return nil
-	}
-	return func() (io.ReadCloser, error) {
-		body, err := r.readWithin(req, func() ([]byte, error) {
-			again, err := req.GetBody()
-			if err != nil {
-				return nil, err
-			}
-			if again == nil {
-				return nil, errors.New("neither a body nor an error")
-			}
-			defer again.Close()
-			return readUnsized(again, r.MaxBodyBytes)
-		})
-		return bytesBody(body), err
-	}
-}
-
-// oneKey returns the one key of a request and its spelling on the wire: the call's, the request's own, else the generated one.
+// one returns the one key of a request and its spelling on the wire: the call's, the request's own, else the generated one.
 // Two different keys are an error, and so is a key not allowed by the profile.
-func (r *Reader) oneKey(req *http.Request, p *profile.Profile, named Named, body []byte, given Given, generated string) (key, wire string, err error) {
-	key, wire, err = r.findKey(req, p, named, body, given)
+func (k *Keys) one(req *http.Request, p *profile.Profile, named Named, body []byte, given Given, generated string) (key, wire string, err error) {
+	key, wire, err = findKey(req, p, named, body, given)
 	if err == nil && key == "" {
 		key = generated
 	}
 	if err == nil {
-		err = r.checkOne(p, key, wire, given)
+		err = k.checkOne(p, key, wire, given)
 	}
 	if err == nil && wire == "" && p.Token == nil {
 		wire, err = encodeKey(p.Encoding, key)
@@ -109,12 +86,12 @@ func (r *Reader) oneKey(req *http.Request, p *profile.Profile, named Named, body
 
 // checkOne checks the key of a request by the profile's rule. wire is its spelling in the request, empty if the request does not carry it. The error
 // says what is missing or wrong.
-func (r *Reader) checkOne(p *profile.Profile, key, wire string, given Given) error {
+func (k *Keys) checkOne(p *profile.Profile, key, wire string, given Given) error {
 	switch {
-	case key == "" && r.RequireKey:
+	case key == "" && k.Required:
 		return errors.New("the request has no key, and RequireKey is set")
-	case wire == "" && inRequest(p) && (key == "" || !r.InsertKey):
-		return r.lacksKey(p, key)
+	case wire == "" && inRequest(p) && (key == "" || !k.Insert):
+		return k.lacksKey(p, key)
 	case key == "" && !given.Generate:
 		return errors.New("the request has no key")
 	case p.Token != nil && wire != "":
@@ -126,10 +103,10 @@ func (r *Reader) checkOne(p *profile.Profile, key, wire string, given Given) err
 }
 
 // lacksKey returns the error for a request without a key in its body, form or query. The error says how to put one there.
-func (r *Reader) lacksKey(p *profile.Profile, key string) error {
+func (k *Keys) lacksKey(p *profile.Profile, key string) error {
 	how := "put it there, or set InsertKey"
 	switch {
-	case r.InsertKey:
+	case k.Insert:
 		how = "name it (DoKey, ContextWithKey or KeyFromJSON), and InsertKey puts it there; a key that is made up for the call would make another request of it each time"
 	case key == "":
 		how = "put it there, or name it (DoKey, ContextWithKey) and set InsertKey"
@@ -138,7 +115,7 @@ func (r *Reader) lacksKey(p *profile.Profile, key string) error {
 }
 
 // findKey returns the one key named by the call, and its spelling if the request carries it. Both are empty if there is none.
-func (r *Reader) findKey(req *http.Request, p *profile.Profile, named Named, body []byte, given Given) (key, wire string, err error) {
+func findKey(req *http.Request, p *profile.Profile, named Named, body []byte, given Given) (key, wire string, err error) {
 	if len(named.strange) > 0 {
 		return "", "", fmt.Errorf("profile %q does not use the key header %s", p.Name, http.CanonicalHeaderKey(named.strange[0]))
 	}
@@ -266,42 +243,4 @@ func isKeyHeader(name string) bool {
 		return true
 	}
 	return false
-}
-
-// CarriesKey reports whether a request carries a key, or the call names one. It is an operation then, whatever its method. If
-// the profile's keys travel in the body, CarriesKey has to read the body, up to MaxBodyBytes. Use same instead of req
-// afterwards: it gives the same body again. An unreadable body counts as one with a key, and gives the same error to Read.
-func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) (carries bool, same *http.Request) {
-	if len(given.Keys) > 0 || len(carriedKeys(req, p)) > 0 || len(strangeKeyHeaders(req.Header, p)) > 0 {
-		return true, req
-	}
-	if !inBody(p) || req.Body == nil || req.Body == http.NoBody {
-		return false, req
-	}
-	return r.carriesInBody(req, p)
-}
-
-// carriesInBody reports whether the body of a request carries a key. It reads the body, and returns a copy of the request with a body to be read
-// again.
-func (r *Reader) carriesInBody(req *http.Request, p *profile.Profile) (carries bool, same *http.Request) {
-	same = req.WithContext(req.Context())
-	var body []byte
-	var err error
-	defer func() { r.closeBody(req, err) }()
-	body, err = r.readBody(req, r.MaxBodyBytes, false)
-	if err != nil {
-		same.Body, same.GetBody, same.ContentLength = failedBody{err}, nil, -1
-		return true, same
-	}
-	return len(keysInBody(req.Header, body, p.Carrier)) > 0, WithBody(req, body)
-}
-
-// WithBody returns a copy of req with body, the bytes read from req.
-func WithBody(req *http.Request, body []byte) *http.Request {
-	same := req.WithContext(req.Context())
-	same.Body, same.ContentLength = http.NoBody, int64(len(body))
-	if len(body) > 0 {
-		same.Body = bytesBody(body)
-	}
-	return same
 }

@@ -127,15 +127,6 @@ func isLabel(label string) bool {
 	return label != "" && !strings.ContainsFunc(label, odd)
 }
 
-// checkOrigin refuses a request to an origin if the client sends nothing there. A request with an unreadable URL is refused
-// elsewhere.
-func (r *Reader) checkOrigin(named *Named, given Given) error {
-	if r.Allowed == nil || named.Origin == "" || r.Producer && given.Queued || r.Allowed(named.Origin) {
-		return nil
-	}
-	return &Error{Invalid, NotAllowed(named.Origin)}
-}
-
 // NotAllowed returns the error of an operation for an origin allowed neither by Config.Origins nor by Config.OriginAllowed.
 func NotAllowed(origin string) error {
 	return fmt.Errorf("this client does not send to %q: it is not among Config.Origins, and Config.OriginAllowed does not allow it", origin)

@@ -69,7 +69,7 @@ func (s OriginSet) Has(entry string) bool {
 	return found
 }
 
-// digest returns the bytes of an entry in a set.
+// digest returns the bytes that stand for an entry in a set.
 func digest(entry string) []byte {
 	sum := sha256.Sum256([]byte(entry))
 	return sum[:digestSize]

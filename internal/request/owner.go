@@ -107,7 +107,7 @@ func Reference(id persist.ID, secret []byte) string {
 
 const referencePrefix = "ref-"
 
-// IsReference reports whether a text looks like a Reference.
+// IsReference reports whether a text has the form of a Reference: the prefix and 16 bytes in hexadecimal digits.
 func IsReference(text string) bool {
 	digits, is := strings.CutPrefix(text, referencePrefix)
 	b, err := hex.DecodeString(digits)

@@ -22,7 +22,7 @@ func TestRecipeNamesSecrets(t *testing.T) {
 		"v1:a%3Ab:x-passcode:kept Content-Type": {Parameters: []string{"a:b"}, Headers: []string{"X-Passcode"}, KeepHeader: keep},
 		"v1:pin:content-type":                   {Parameters: []string{"pin"}, Headers: []string{"Content-Type"}},
 	} {
-		got := (&Reader{Secrets: s}).recipe(&profile.Profile{})
+		got := recipe(&s, &profile.Profile{})
 		rules, known := parseRecipe(got)
 		if got != want || !known || rules.kept != (s.KeepHeader != nil) || len(rules.parameters) > len(s.Parameters) || len(rules.secret) > len(s.Headers) {
 			t.Errorf("%q, want %q; read as %+v", got, want, rules)

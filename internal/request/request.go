@@ -7,9 +7,8 @@
 package request
 
 import (
-	"context"
 	"errors"
-	"iter"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,50 +18,39 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Reader reads requests. It is immutable and safe for concurrent use. The zero value takes no body and no
+// Reader reads requests into records. It is immutable and safe for concurrent use. The zero value takes no body and no
 // header; every field is the client's configuration.
 type Reader struct {
 	// Account is the name of the client's account.
 	Account string
-	// MaxBodyBytes bounds the body. MaxHeaderBytes bounds the target, and the names and values of all headers.
-	MaxBodyBytes, MaxHeaderBytes int64
-	// RequireKey: a request without a key is an error, and NewKey is not asked.
-	RequireKey bool
-	// NewKey makes the key of a request without one. It gets a copy without Body, but with GetBody. If business is true, the same
-	// request always gets this key; its record counts as one of a key chosen by the caller.
-	NewKey func(*http.Request) (key string, business bool, err error)
-	// InsertKey: a key named by the call is put into the body, form or query if the profile has keys there and the request has
-	// none. MakesBusiness: all keys of NewKey are the business's own.
-	InsertKey, MakesBusiness bool
+	// MaxHeaderBytes bounds the target, and the names and values of all headers.
+	MaxHeaderBytes int64
+	// Bodies reads the body.
+	Bodies Bodies
+	// Keys finds the key, or makes it.
+	Keys Keys
 	// Secrets tells credentials from other values.
 	Secrets Secrets
+	// Endpoints tells whether keys count for the request.
+	Endpoints Endpoints
 	// Credential and Region go into each record as they are.
 	Credential, Region string
-	// Pauses become Record.Pauses, and AskFirst Record.AskFirst.
-	Pauses   persist.Pauses
-	AskFirst bool
-	Results  bool // becomes Record.Results
+	Pauses             persist.Pauses // become Record.Pauses
+	AskFirst           bool           // becomes Record.AskFirst
+	Results            bool           // becomes Record.Results
 	// DropAnswer becomes Record.DropAnswer. The pointers have passed CheckDropped.
 	DropAnswer []string
 
 	// KeepFields are pointers to values of the body. The values become Record.KeptFields. The pointers have passed CheckPointers.
 	KeepFields []string
-	// KeyHonoured lists endpoints. Keys count there, whatever the profile says. BasePath is cut off before paths are compared with
-	// these and with the profile's endpoints.
-	KeyHonoured []profile.Endpoint
-	BasePath    string
 	// Allowed reports whether the client sends operations to an origin; nil: to any.
 	Allowed func(origin string) bool
 	// Producer: the client sends nothing. An operation may go to any origin if the client only enqueues it.
 	Producer bool
-	// Crashed is told of a body after it panicked, or ended its goroutine (value is nil), if the caller has left by then; nil:
-	// nobody is told.
-	Crashed func(ctx context.Context, value any, stack []byte)
 }
 
 // Given holds the call's own data about its operation, apart from the request.
@@ -80,50 +68,12 @@ type Given struct {
 	Queued bool
 	// Account is the account named by the call, inside the client's account, if Scoped is set. Empty is an error then.
 	Account string
-	Scoped  bool
+	// Scoped: the call names an account.
+	Scoped bool
 	// OneOwner: the credentials of all requests are one owner's, and are not compared.
 	OneOwner bool
 	// Now is the time of making the operation.
 	Now time.Time
-}
-
-// Named identifies the request of a call, as far as it could be read. Read returns it beside an error, too. So the caller can
-// look for records under these keys before it says that nothing happened.
-type Named struct {
-	// Keys are all keys named by the call, in the order of finding them, without repeats and without empty ones. They may break
-	// rules, and they may differ from each other. If the call named none, Keys holds NewKey's key, if NewKey was asked and made
-	// one.
-	Keys []string
-	// Unnamed: the call itself named no key.
-	Unnamed bool
-	// Keyless: Unnamed, and NewKey made no key of the business's own.
-	Keyless bool
-	// Unread: the key travels in the body, or is made of it, and the body could not be read. So Keys may lack one.
-	Unread  bool
-	strange []string // names of key headers not used by the profile
-	// The other values identifying the request; Origin and Target are empty if its URL cannot be read.
-	Account, Origin, Method, Target string
-	// Owner identifies the request's owner by its credentials.
-	Owner Owner
-	// Scopes are the profile's AccountHeaders, with their values as they are. These headers select the account of the keys at the
-	// API.
-	Scopes []persist.Scope
-}
-
-// IDs yields the record ID of each key that the request may name.
-func (n *Named) IDs() iter.Seq[persist.ID] {
-	return func(yield func(persist.ID) bool) {
-		for _, key := range n.Keys {
-			if !yield(persist.ID{Account: n.Account, Key: key}) {
-				return
-			}
-		}
-	}
-}
-
-// Scoped reports whether the request carries at least one of the headers in Scopes.
-func (n *Named) Scoped() bool {
-	return slices.ContainsFunc(n.Scopes, func(s persist.Scope) bool { return s.Value != "" })
 }
 
 // Snapshot is a request after its one reading. Its record has neither state nor time of a send.
@@ -163,12 +113,12 @@ func (c *Credentials) Empty() bool { return len(c.Header) == 0 && c.User == nil 
 // closes it in every case. If it may generate a key, it calls NewKey before it reads the body. Errors are of type *Error; named
 // is set with and without an error.
 func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Snapshot, named Named, err error) {
-	defer func() { r.closeBody(req, err) }()
-	named = r.named(req, p, given)
+	defer func() { r.Bodies.close(req, err) }()
+	named = r.Named(req, p, given)
 	if given.Scoped && given.Account == "" {
 		return nil, named, &Error{Invalid, errors.New("an empty account in ContextWithAccount")}
 	}
-	if err := r.checkOrigin(&named, given); err != nil {
+	if err := r.checkAllowed(&named, given); err != nil {
 		return nil, named, err
 	}
 	generated := ""
@@ -177,10 +127,10 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 			return nil, named, err
 		}
 	}
-	if err := r.check(req); err != nil {
+	if err := check(req, r.MaxHeaderBytes); err != nil {
 		return nil, named, err
 	}
-	body, err := r.readBody(req, r.MaxBodyBytes, given.PlainHTTP)
+	body, err := r.Bodies.read(req, given.PlainHTTP)
 	if err != nil {
 		named.Unread = inBody(p)
 		return nil, named, err
@@ -194,12 +144,12 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 			return nil, named, err
 		}
 	}
-	key, wire, err := r.oneKey(req, p, named, body, given, generated)
+	key, wire, err := r.Keys.one(req, p, named, body, given, generated)
 	if err != nil {
 		return nil, named, err
 	}
 	sent := req
-	if r.inserts(p) {
+	if r.Keys.inserts(p) {
 		if sent, body, err = r.withKey(req, p, body, wire); err != nil {
 			return nil, named, err
 		}
@@ -214,7 +164,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 // generate returns NewKey's key for a request without one, and adds it to named; "" if NewKey is not asked. After
 // an error, named.Unread says whether the key could not be read.
 func (r *Reader) generate(req *http.Request, p *profile.Profile, named *Named, given Given) (key string, err error) {
-	if !named.Keyless || named.Origin == "" || !r.mayGenerate(p, given) {
+	if !named.Keyless || named.Origin == "" || !given.Generate || !r.Keys.MayMake(p) {
 		return "", nil
 	}
 	made := given.Made
@@ -234,8 +184,8 @@ func (r *Reader) generate(req *http.Request, p *profile.Profile, named *Named, g
 // unique new key and for any origin. Named.Keys is empty: nobody may go on with this key.
 func (r *Reader) ReadUnkeyed(req *http.Request, p *profile.Profile, given Given) (*Snapshot, Named, error) {
 	free, unbound := *r, *p
-	free.InsertKey, free.RequireKey, free.Allowed, free.Producer, free.KeepFields = false, false, nil, false, nil
-	free.NewKey = func(*http.Request) (string, bool, error) { return uuid.NewString(), false, nil }
+	free.Allowed, free.Producer, free.KeepFields = nil, false, nil
+	free.Keys = Keys{New: func(*http.Request) (string, bool, error) { return uuid.NewString(), false, nil }}
 	unbound.Carrier, unbound.Key, unbound.Encoding = profile.Carrier{Place: profile.Nowhere}, profile.KeyRule{}, profile.Raw
 	unbound.Token, unbound.FirstSent = nil, ""
 	given.Generate = true
@@ -244,66 +194,38 @@ func (r *Reader) ReadUnkeyed(req *http.Request, p *profile.Profile, given Given)
 	return s, named, err
 }
 
-// Named returns the Named of a call, as far as it is known without the body.
-func (r *Reader) Named(req *http.Request, p *profile.Profile, given Given) Named {
-	return r.named(req, p, given)
+// Make returns the key of a request without one, as the program's Config.NewKey makes it.
+func (r *Reader) Make(req *http.Request) *Made { return r.Keys.ask(r.Bodies.Shown(req)) }
+
+// checkAllowed refuses a request to an origin if the client sends nothing there. A request with an unreadable URL is refused
+// elsewhere.
+func (r *Reader) checkAllowed(named *Named, given Given) error {
+	if r.Allowed == nil || named.Origin == "" || r.Producer && given.Queued || r.Allowed(named.Origin) {
+		return nil
+	}
+	return &Error{Invalid, NotAllowed(named.Origin)}
 }
 
-// named implements Named: it returns what a request says of its operation without a look at its body: keys, account, origin, and whose it is. It
-// calls no function of the program but KeepHeader.
-func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named {
-	n := Named{Method: Method(req)}
-	n.Account, n.Scopes = r.account(given), scopesOf(req.Header, p)
-	if isHTTP(req.URL) {
-		n.Origin = Origin(req.URL)
-		n.Target, _ = r.Secrets.splitTarget(req.URL.RequestURI(), queryCarrier(p))
+// withKey returns a request and its body with the key added in the profile's carrier, as the last member there. All other bytes stay as they are. A
+// request with a key is returned as it is.
+func (r *Reader) withKey(req *http.Request, p *profile.Profile, body []byte, key string) (*http.Request, []byte, error) {
+	switch _, wire, err := carriedKey(req, p, body); {
+	case err != nil:
+		return nil, nil, &Error{InvalidKey, err}
+	case wire != "":
+		return req, body, nil
 	}
-	if r.Account == "" && !given.Scoped && !given.OneOwner && req.URL != nil {
-		n.Owner = Owner{Asked: true, ids: r.Secrets.identities(req.Header, req.URL.User, req.URL.RequestURI(), p.Carrier), target: n.Target}
+	same, with, err := insert(req, p, body, key)
+	if err != nil {
+		return nil, nil, &Error{InvalidKey, fmt.Errorf("no key can be put in %s: %w", place(p), err)}
 	}
-	n.add(given.Keys...)
-	n.addSpelled(carriedKeys(req, p))
-	n.strange = strangeKeyHeaders(req.Header, p)
-	for _, name := range n.strange {
-		n.addSpelled(req.Header[name])
+	if _, wire, err := carriedKey(same, p, with); err != nil || wire != key {
+		return nil, nil, &Error{InvalidKey, fmt.Errorf("no key can be put in %s: it would not be read there", place(p))}
 	}
-	n.Unnamed = len(n.Keys) == 0 && len(given.Keys) == 0
-	n.Keyless = n.Unnamed
-	return n
-}
-
-// Like reports whether a record may be of the same request as named: account, origin, method and target are the same, except
-// for credentials left out by either. It reports false for a record of another scope. Body and key are not compared. If a later
-// version began the record, the query is not compared either, since its rules are not known.
-func (r *Reader) Like(named Named, rec *persist.Record) bool {
-	carrier := recordCarrier(rec)
-	rules, _ := parseRecipe(rec.Recipe)
-	theirs := Secrets{Parameters: rules.parameters}
-	target, _ := r.Secrets.splitTarget(rec.Target, carrier)
-	own, _ := theirs.splitTarget(named.Target, carrier)
-	if Newer(rec) != nil {
-		target, own = Path(target), Path(own)
+	if int64(len(with)) > r.Bodies.Max {
+		return nil, nil, &Error{BodyTooLarge, fmt.Errorf("%w: %d bytes with its key, limit %d", errTooLarge, len(with), r.Bodies.Max)}
 	}
-	return InAccount(rec, named.Account) && !operation.OtherScope(named.Scopes, rec) && rec.Origin == named.Origin && rec.Method == named.Method && target == own
-}
-
-// add adds the keys, except for empty ones and for those already there.
-func (n *Named) add(keys ...string) {
-	for _, key := range keys {
-		if key != "" && !slices.Contains(n.Keys, key) {
-			n.Keys = append(n.Keys, key)
-		}
-	}
-}
-
-// addSpelled adds keys as they are spelled in a request and, if they have quotes there, without the quotes: either may be the key of a record.
-func (n *Named) addSpelled(wires []string) {
-	for _, wire := range wires {
-		n.add(wire)
-		if key, err := decodeKey(profile.SFString, wire); err == nil && strings.HasPrefix(wire, `"`) {
-			n.add(key)
-		}
-	}
+	return same, with, check(same, r.MaxHeaderBytes)
 }
 
 // describe builds the record of a request from its parts. generated: the client made the key, and not the caller; with named.Keyless at random, else of the
@@ -350,14 +272,14 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		AskFirst:       r.AskFirst,
 		DropAnswer:     slices.Clone(r.DropAnswer),
 		Results:        r.Results,
-		Scopes:         r.recordedScopes(named.Scopes),
-		Recipe:         r.recipe(p),
+		Scopes:         recordedScopes(&r.Secrets, named.Scopes),
+		Recipe:         recipe(&r.Secrets, p),
 		Trace:          recordedTrace(trace),
 		Created:        given.Now.Round(0),
 	}
-	s.Coverage = r.coverage(&s.Record, p)
+	s.Coverage = r.Endpoints.coverage(&s.Record, p)
 	s.Record.Protected = protected(&s.Record, p, s.Coverage)
-	s.Record.KeptFields = r.keptFields(kept, body)
+	s.Record.KeptFields = keptFields(r.KeepFields, kept, body)
 	s.Record.Fingerprint, _ = fingerprint(&s.Record) // its second result says whether the recipe is known: it was made above
 	return s
 }
@@ -378,22 +300,4 @@ func (s *Snapshot) CredentialsFor(rec *persist.Record) Credentials {
 		c.Header[name] = own
 	}
 	return c
-}
-
-// Method is the request's method; the empty one means GET, as in net/http.
-func Method(req *http.Request) string {
-	if req.Method == "" {
-		return http.MethodGet
-	}
-	return req.Method
-}
-
-// Safe reports whether a method has no effect (RFC 9110 section 9.2.1). Its requests are never journaled.
-func Safe(method string) bool {
-	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
-}
-
-// Idempotent reports whether a method is safe or idempotent by definition (RFC 9110 section 9.2.2).
-func Idempotent(method string) bool {
-	return Safe(method) || method == http.MethodPut || method == http.MethodDelete || method == http.MethodTrace
 }

@@ -17,8 +17,8 @@ import (
 
 func reader() *Reader {
 	return &Reader{
-		Account: "acme", MaxBodyBytes: 100, MaxHeaderBytes: 1000,
-		NewKey: func(*http.Request) (string, bool, error) { return "made", false, nil },
+		Account: "acme", MaxHeaderBytes: 1000, Bodies: Bodies{Max: 100},
+		Keys: Keys{New: func(*http.Request) (string, bool, error) { return "made", false, nil }},
 	}
 }
 
@@ -98,7 +98,7 @@ func TestNamedBesideAnError(t *testing.T) {
 func TestNamedOfAnUnreadableURL(t *testing.T) {
 	t.Parallel()
 	r := reader()
-	r.NewKey = func(*http.Request) (string, bool, error) { t.Error("NewKey was asked"); return "k", false, nil }
+	r.Keys.New = func(*http.Request) (string, bool, error) { t.Error("NewKey was asked"); return "k", false, nil }
 	for _, u := range []*url.URL{nil, {}, {Scheme: "ftp", Host: "h"}, {Scheme: "https"}, {Scheme: "https", Host: "h", Opaque: "x"}} {
 		req := post(t, "{}")
 		req.URL = u
@@ -113,7 +113,7 @@ func TestNamedOfAnUnreadableURL(t *testing.T) {
 func TestNewKeyIsAskedBeforeTheBodyIsRead(t *testing.T) {
 	t.Parallel()
 	r, failed := reader(), errors.New("no token")
-	r.NewKey = func(*http.Request) (string, bool, error) { return "", false, failed }
+	r.Keys.New = func(*http.Request) (string, bool, error) { return "", false, failed }
 	body := bytes.NewReader([]byte("{}"))
 	req := post(t, "{}")
 	req.Body = io.NopCloser(body)

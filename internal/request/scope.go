@@ -4,21 +4,13 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
 // This file reads the owner of a request from data other than its credentials: the account, and the headers selecting the
 // account of the keys at the API.
-
-// account returns the client's account, with the account that the call names as a scope within it.
-func (r *Reader) account(given Given) string {
-	if given.Scoped {
-		return persist.Account(r.Account, [2]string{"", given.Account})
-	}
-	return persist.Account(r.Account)
-}
 
 // Base returns an account without the scopes made of headers: the place at which every client begins the account's operations, whatever headers it
 // knows.
@@ -40,7 +32,7 @@ func InAccount(rec *persist.Record, account string) bool {
 func SameAccount(named, scoped string) bool {
 	name, mine := persist.SplitAccount(named)
 	other, theirs := persist.SplitAccount(scoped)
-	return name == other && slices.EqualFunc(mine, theirs, func(a, b [2]string) bool { return a[0] == b[0] && operation.SameScope(a[1], b[1]) })
+	return name == other && slices.EqualFunc(mine, theirs, func(a, b [2]string) bool { return a[0] == b[0] && intent.SameScope(a[1], b[1]) })
 }
 
 // scopesOf returns the headers that select the account of a key at this API, as scopes with their values. A header that the request lacks has an
@@ -56,24 +48,24 @@ func scopesOf(h http.Header, p *profile.Profile) (all []persist.Scope) {
 }
 
 // recordedScopes returns scopes as a record has them: with a digest instead of a value if this is a credential or long.
-func (r *Reader) recordedScopes(scopes []persist.Scope) []persist.Scope {
+func recordedScopes(secrets *Secrets, scopes []persist.Scope) []persist.Scope {
 	recorded := slices.Clone(scopes)
 	for i, s := range scopes {
-		if r.Secrets.header(s.Name) || len(s.Value) > persist.ScopeBytesMax {
-			recorded[i].Value = operation.ScopeDigest(s.Value)
+		if secrets.header(s.Name) || len(s.Value) > persist.ScopeBytesMax {
+			recorded[i].Value = intent.ScopeDigest(s.Value)
 		}
 	}
 	return recorded
 }
 
 // OtherScope reports whether a record is of another scope, by the rules of both.
-func (s *Snapshot) OtherScope(rec *persist.Record) bool { return operation.OtherScope(s.Scopes, rec) }
+func (s *Snapshot) OtherScope(rec *persist.Record) bool { return intent.OtherScope(s.Scopes, rec) }
 
 // unclearScopes returns the headers counted as scopes by the rules of the record or of s alone, if the requests differ in them
 // or may differ.
 func (s *Snapshot) unclearScopes(rec *persist.Record) (names []string) {
 	for _, theirs := range rec.Scopes {
-		if !counts(s.Scopes, theirs.Name) && !operation.SameScope(s.carried(theirs.Name), theirs.Value) {
+		if !counts(s.Scopes, theirs.Name) && !intent.SameScope(s.carried(theirs.Name), theirs.Value) {
 			names = append(names, theirs.Name)
 		}
 	}
@@ -112,14 +104,14 @@ func (s *Snapshot) Place(base string, beside []persist.Record) string {
 			}
 		}
 	}
-	return operation.Place(base, s.Scopes, beside)
+	return intent.Place(base, s.Scopes, beside)
 }
 
 // otherScopes reports whether two records name different accounts of the API by the same header.
 func otherScopes(a, b *persist.Record) bool {
 	for _, one := range a.Scopes {
 		for _, other := range b.Scopes {
-			if one.Name == other.Name && !operation.SameScope(one.Value, other.Value) && !operation.SameScope(other.Value, one.Value) {
+			if one.Name == other.Name && !intent.SameScope(one.Value, other.Value) && !intent.SameScope(other.Value, one.Value) {
 				return true
 			}
 		}

@@ -118,7 +118,7 @@ func (s *Secrets) parameter(name string) bool {
 	return contains(s.Parameters, name) || isSecretParameter(strings.ToLower(name))
 }
 
-// isSecretParameter lists the usual names of credentials in queries. The name is in lower case.
+// isSecretParameter reports whether a query parameter usually holds a credential. lower is its name in lower case.
 func isSecretParameter(lower string) bool {
 	switch lower {
 	case "access_token", "refresh_token", "id_token", "auth_token", "oauth_token", "oauth_signature", "bearer_token",

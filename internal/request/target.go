@@ -48,7 +48,7 @@ func WithoutDot(host string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
-// hostOf returns u's host in lower case, without a port; an IPv6 address in brackets.
+// hostOf returns the host of u in lower case and without its port. An IPv6 address has brackets.
 func hostOf(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	if strings.Contains(host, ":") {
@@ -65,13 +65,14 @@ func IsHost(host string) bool {
 		plainName(u.Hostname()) && plainPort(u.Port())
 }
 
-// plainName reports whether a name can be a host's: no pattern, no list, and no part of it empty but the last.
+// plainName reports whether name can be the name of a host. It must have no character of a pattern or a list, and no empty label; only the last label
+// may be empty (a final dot). name must not be empty.
 func plainName(name string) bool {
 	odd := func(r rune) bool { return strings.ContainsRune("*!$&'()+,;=~{}|^`", r) }
 	return !strings.ContainsFunc(name, odd) && name[0] != '.' && !strings.Contains(name, "..")
 }
 
-// plainPort reports whether a port can be one; the empty one can.
+// plainPort reports whether port is a number from 1 to 65535 or empty.
 func plainPort(port string) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return port == "" || err == nil && n > 0

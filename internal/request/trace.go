@@ -65,7 +65,8 @@ func recordedTrace(h http.Header) string {
 // traceStateMax is the maximum length of a tracestate, in bytes. W3C wants at least this much to be passed on.
 const traceStateMax = persist.TraceBytesMax - len("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01;")
 
-// parentOfW3C returns a line of the header traceparent in version 00; "" if it is invalid. Later versions begin as version 00 does.
+// parentOfW3C returns the value of a header traceparent in the form of version 00; "" if line is invalid. A later version is read as its beginning,
+// which has that form.
 func parentOfW3C(line string) string {
 	parts := strings.Split(line, "-")
 	if len(parts) < 4 || len(parts[0]) != 2 || !isHex(parts[0]) || parts[0] == "ff" || parts[0] == "00" && len(parts) > 4 ||

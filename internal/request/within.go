@@ -11,22 +11,24 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
 // readWithin runs read to read req's body. It returns when read returns or when the request's context ends. In the latter case
-// the error's trouble is Ended, and read goes on by itself until the body lets it go. closeBody then closes the body in another
+// the error's trouble is Ended, and read goes on by itself until the body lets it go. close then closes the body in another
 // goroutine. A panic of read goes on in the caller; once the caller has left, Crashed is told.
-func (r *Reader) readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) {
+func (b *Bodies) readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) {
 	ctx := req.Context()
 	if ctx.Err() != nil {
-		return nil, &Error{Ended, context.Cause(ctx)}
+		return nil, &Error{Ended, sanitize.Cause(ctx)}
 	}
-	return r.runWithin(ctx, read)
+	return b.runWithin(ctx, read)
 }
 
 // runWithin calls read on a goroutine of its own and waits for it, or until ctx ends: a body may block for ever. A panic of read goes on here if the
 // caller still waits, and else is reported as a crash.
-func (r *Reader) runWithin(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
+func (b *Bodies) runWithin(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	type result struct {
 		body     []byte
 		err      error
@@ -46,7 +48,7 @@ func (r *Reader) runWithin(ctx context.Context, read func() ([]byte, error)) ([]
 			if !first.Swap(true) {
 				done <- res
 			} else if !res.returned {
-				r.crashed(ctx, res.panicked, stack)
+				b.crashed(ctx, res.panicked, stack)
 			}
 		}()
 		res.body, res.err = read()
@@ -57,7 +59,7 @@ func (r *Reader) runWithin(ctx context.Context, read func() ([]byte, error)) ([]
 	case res = <-done:
 	case <-ctx.Done():
 		if !first.Swap(true) {
-			return nil, &Error{Ended, stillReading{context.Cause(ctx)}}
+			return nil, &Error{Ended, stillReading{sanitize.Cause(ctx)}}
 		}
 		res = <-done
 	}
@@ -71,9 +73,9 @@ func (r *Reader) runWithin(ctx context.Context, read func() ([]byte, error)) ([]
 }
 
 // crashed tells Crashed, if there is one.
-func (r *Reader) crashed(ctx context.Context, value any, stack []byte) {
-	if r.Crashed != nil {
-		r.Crashed(ctx, value, stack)
+func (b *Bodies) crashed(ctx context.Context, value any, stack []byte) {
+	if b.Crashed != nil {
+		b.Crashed(ctx, value, stack)
 	}
 }
 
@@ -99,13 +101,13 @@ func inMemory(body io.ReadCloser) bool {
 
 var typeInMemory = reflect.TypeOf(bytesBody(nil))
 
-// closeBody closes req's body after a read of it returned err, or nil. If the body may still be read, it closes in its own
-// time, since Close may wait for Read. So does a body if its Close takes longer than the request's context lasts.
-func (r *Reader) closeBody(req *http.Request, err error) {
+// close closes the body of req after a read of it. err is the error of the read, or nil. If the body may still be read, or its Close takes longer
+// than the request's context lasts, it goes on in a goroutine of its own, since Close may wait for Read.
+func (b *Bodies) close(req *http.Request, err error) {
 	switch {
 	case req.Body == nil:
 	case err != nil && isStillRead(err):
-		go r.closeUnheard(req)
+		go b.closeUnheard(req)
 	case req.Context().Done() == nil || req.Body == http.NoBody || reflect.TypeOf(req.Body) == typeInMemory:
 		_ = req.Body.Close()
 	default:
@@ -115,19 +117,19 @@ func (r *Reader) closeBody(req *http.Request, err error) {
 			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 			defer cancel()
 		}
-		_, _ = r.runWithin(ctx, func() ([]byte, error) { return nil, req.Body.Close() })
+		_, _ = b.runWithin(ctx, func() ([]byte, error) { return nil, req.Body.Close() })
 	}
 }
 
 // closeUnheard closes a body for which no caller waits any more. A panic is reported as a crash.
-func (r *Reader) closeUnheard(req *http.Request) {
+func (b *Bodies) closeUnheard(req *http.Request) {
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
 		stack := debug.Stack()
-		r.crashed(req.Context(), recover(), stack)
+		b.crashed(req.Context(), recover(), stack)
 	}()
 	_ = req.Body.Close()
 	returned = true

@@ -15,7 +15,7 @@ import (
 // writesBytesMax bounds the body read by Writes. The GetBody of a copy for functions of the user has a bound of its own.
 const writesBytesMax = 10 << 20
 
-// Writes is oncehttp.Writes.
+// Writes implements oncehttp.Writes: it reports whether a request is a write that needs a key.
 func Writes(req *http.Request) bool {
 	if req == nil {
 		return false

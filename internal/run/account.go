@@ -35,8 +35,8 @@ type accountKey struct{}
 
 // accountNamed is the account of a context; the zero value means no account, also inside a context with one.
 type accountNamed struct {
-	name  string
-	named bool
+	name  string // of the account, inside Config.Account
+	named bool   // else the context names none
 }
 
 // withAccountOf returns ctx with the account of an operation.
@@ -61,15 +61,6 @@ func checkAccount(ctx context.Context) error {
 		return errEmptyAccount
 	}
 	return nil
-}
-
-// account returns the account reached by a call with this context, in the form of records, without scopes: Config.Account, and inside
-// it the context's.
-func (c *Client) account(ctx context.Context) string {
-	if name, named := AccountFromContext(ctx); named {
-		return persist.Account(c.cfg.Account, [2]string{"", name})
-	}
-	return c.accountBase
 }
 
 // errIncomparable is the error of a request with at most one kind of difference from the operation's: parts counted by one of two

@@ -3,10 +3,15 @@ package run
 import (
 	"context"
 	"errors"
+	"net/http"
+	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/alike"
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/place"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -15,11 +20,11 @@ import (
 type admission struct {
 	cfg      *Config
 	journal  persist.Journal
-	holder   *holder
-	places   place.Places
-	alike    *alike.Lookalikes
-	unbegun  *unbegun
-	refusals *refusals
+	holder   *holder           // tells which operations another process has
+	places   place.Places      // tells where an operation stands among scoped accounts
+	alike    *alike.Lookalikes // finds identical requests without a key
+	unbegun  *unbegun          // makes the error of a call that begins nothing
+	refusals *refusals         // makes the error about another's record
 }
 
 // checkOthers stops a call before it begins an operation, because of another one that stands under another name.
@@ -33,6 +38,13 @@ func (b *admission) checkOthers(ctx context.Context, name string, op *preparedRe
 	return b.checkPredecessors(ctx, name, op)
 }
 
+// stands reports whether the journal has a record of the operation. Then the call begins nothing, so that no other operation stands in its way; begin heeds that.
+func (b *admission) stands(ctx context.Context, op *preparedRequest) bool {
+	stands := b.unbegun.stands(ctx, op.rec.ID)
+	op.stood = op.stood || stands
+	return stands
+}
+
 // checkUnassigned stops a call for an account while an operation of its key stands under no account. It does not if there is one of the
 // account, too: then nothing is begun. (Invariant 64.)
 func (b *admission) checkUnassigned(ctx context.Context, name string, op *preparedRequest) error {
@@ -44,7 +56,7 @@ func (b *admission) checkUnassigned(ctx context.Context, name string, op *prepar
 	if err != nil {
 		return b.unbegun.errorOfPlace(ctx, name, op, err)
 	}
-	if b.unbegun.stands(ctx, op.rec.ID) {
+	if b.stands(ctx, op) {
 		return nil
 	}
 	return b.refusals.strangerError(ctx, name, id, b.refusals.unassignedCause(ctx, id, op.rec.Account))
@@ -54,9 +66,11 @@ func (b *admission) checkUnassigned(ctx context.Context, name string, op *prepar
 // origin. A key with quotes, sent as it is, is on the wire a key without them, sent in quotes. Both may be the same business, so nothing
 // is said of an effect. Of two calls at once both may begin: keyTaken stops them before their first send.
 func (b *admission) checkWire(ctx context.Context, name string, op *preparedRequest) error {
-	if b.unbegun.callKey(&op.named).Random {
+	// Nobody else can have this key, however it is spelled.
+	if callKey(b.cfg, &op.named).Random {
 		return nil
 	}
+	// One that is spelled alike on the wire.
 	other, err := b.places.Namesake(ctx, op.rec)
 	switch {
 	case err != nil:
@@ -64,7 +78,7 @@ func (b *admission) checkWire(ctx context.Context, name string, op *preparedRequ
 	case other == "":
 		return nil
 	}
-	if b.unbegun.stands(ctx, op.rec.ID) {
+	if b.stands(ctx, op) {
 		return nil
 	}
 	return newError(name, unclear(op.rec.Key), errTaken(other), ErrConfig)
@@ -77,12 +91,44 @@ func (b *admission) mayBegin(ctx context.Context, name string, op *preparedReque
 	if err := b.cfg.authorized.Look(ctx); err != nil {
 		return &result{err: b.unbegun.errorOfBegin(ctx, name, op, true, err)}
 	}
-	lack := b.cfg.lacksCredentials(op.rec.Origin, &op.credentials)
-	if lack.Need == operation.Nothing {
+	// Begun without them, it would be sent by another client with its own Authorize: as somebody else.
+	lack := b.cfg.gate().lacksCredentials(op.rec.Origin, &op.credentials)
+	if lack.Need == acts.Nothing {
 		return nil
 	}
 	if _, err := b.journal.Get(context.WithoutCancel(ctx), op.rec.ID); !errors.Is(err, persist.ErrNotFound) {
 		return nil
 	}
 	return &result{err: b.unbegun.errorAfterRead(ctx, name, op.named, true, lack.Err(), ErrConfig)}
+}
+
+// passes checks a request that is no operation for this client: the Config.Methods of another client of the journal may name it. It returns an error if the journal
+// may have the same request as an operation under a generated key, unresolved or unreported: sent now, it might take effect twice. A request by a safe method passes.
+// The caller must use same instead of req: the body may have been read. With an error, the body is closed.
+func (b *admission) passes(req *http.Request, now time.Time) (same *http.Request, err error) {
+	if request.Safe(request.Method(req)) {
+		return req, nil
+	}
+	const name = "do"
+	p, given := b.cfg.profiles().at(req.URL), givenBy(req, keySource{}, false, now)
+	// A journal of a user's own may make requests with it, which are not this operation.
+	ctx := inflight.WithoutKey(req.Context())
+	named := b.cfg.reader.Named(req, p, given)
+	switch may, err := b.alike.MayStand(ctx, named); {
+	case err != nil:
+		closeBody(req)
+		return nil, newError(name, unclearTo(unnamed, intent.HasNotLooked, firstKey(&named)), err)
+	case !may:
+		return req, nil
+	}
+	s, named, err := b.cfg.reader.ReadUnkeyed(req, p, given)
+	if err != nil {
+		return nil, b.unbegun.errorBeforeRead(ctx, name, named, err, requestTrouble(err))
+	}
+	op := &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}
+	if err := b.checkUnresolved(ctx, name, op); err != nil {
+		return nil, err
+	}
+	// The body was read for the comparison.
+	return request.WithBody(req, s.Record.Body), nil
 }

@@ -20,12 +20,12 @@ const (
 // leaves such a group alone for a pause. The pause doubles each time, up to pauseMax. leftAlone is safe for concurrent use.
 type leftAlone struct {
 	mu sync.Mutex
-	of map[group]alone
+	of map[group]alone // of groups that were given back, aloneMax at most
 }
 
 // alone is the state of one group left alone until a time.
 type alone struct {
-	until time.Time
+	until time.Time     // nothing of the group is claimed before
 	pause time.Duration // the last one
 	n     int           // how many operations were given back
 }

@@ -6,15 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Assign is oncehttp.Client.Assign.
+// Assign implements oncehttp.Client.Assign: it gives an operation under no account to one.
 func (c *Client) Assign(ctx context.Context, key string, chosen Chosen) error {
 	const name = "assign"
 	ctx, leave, err := c.visitKey(ctx, "Assign", name, key)
@@ -27,12 +27,13 @@ func (c *Client) Assign(ctx context.Context, key string, chosen Chosen) error {
 		return err
 	}
 	return c.holding(ctx, name, rec, func(call callers, id persist.ID) error {
-		return c.engine.assign(call.Values(), name, id, c.account(ctx), chosen)
+		return assign(call.Values(), c.engine, name, id, c.account(ctx), chosen)
 	})
 }
 
-// assign assigns an operation not run by any call of this process. account is without the headers selecting one.
-func (e *engine) assign(ctx context.Context, name string, id persist.ID, account string, chosen Chosen) error {
+// assign assigns an operation not run by any call of this process. account is without the headers selecting one: those of the record stay. The record moves to
+// the place of its new account in one step of the journal; from then on calls of that account find it, and a Run of it sends it.
+func assign(ctx context.Context, e *engine, name string, id persist.ID, account string, chosen Chosen) error {
 	rec, err := e.journal.Get(ctx, id)
 	switch {
 	case err != nil:
@@ -40,29 +41,34 @@ func (e *engine) assign(ctx context.Context, name string, id persist.ID, account
 	case rec.Sealed() != nil:
 		return journalError(name, &rec, rec.Sealed())
 	}
-	moved := chosen.moved(&rec, operation.End)
+	// A person assigns what was seen. If the record has moved on since, it may be about something else.
+	moved := chosen.moved(&rec, acts.End)
+	// An error counts as a record beside it: the refusal then names the error.
 	beside, err := e.places.IsKept(ctx, &rec)
 	op := operation.OpOf(&rec, 0)
-	switch op.MayAssign(operation.Assigning{Moved: moved != nil, Leased: e.holder.leasedElsewhere(&rec), Beside: beside || err != nil}) {
-	case operation.HasMoved:
+	switch (acts.Assigning{Moved: moved != nil, Leased: e.holder.leasedElsewhere(&rec), Beside: beside || err != nil}).MayAssign(&op) {
+	case acts.HasMoved:
 		return e.refusals.stale(ctx, name, &rec, moved)
-	case operation.IsErased:
+	case acts.IsErased:
 		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, errErased, ErrConfig).err
-	case operation.IsLeased:
+	case acts.IsLeased:
 		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
-	case operation.IsBeside:
+	case acts.IsBeside:
 		return newError(name, subjectOf(&rec, operation.KeyOnly), cmp.Or(err, errors.New("operations of other scopes stand beside it; assign those first, with OfAccount")), ErrConfig)
 	}
+	// The account of the call goes first, and the headers that select an account at the API stay behind it.
 	to, inside := persist.SplitAccount(account)
 	_, scopes := persist.SplitAccount(rec.Account)
 	assigned, err := e.journal.Assign(ctx, rec, persist.Account(to, append(inside, selecting(scopes)...)...))
 	switch {
 	case errors.Is(err, persist.ErrExists):
+		// The error tells the state of the operation at hand, which has to be durable first.
 		about, _ := e.refusals.durable(ctx, &rec, operation.KeyOnly)
 		return newError(name, about, fmt.Errorf("the account %q has an operation of this key already", account), ErrKeyReused)
 	case err != nil:
 		return outrun(name, &rec, err)
 	}
+	// An identical request without a key must find it at its new place.
 	e.alike.Assigned(&assigned)
 	e.wakeAll()
 	return nil
@@ -76,82 +82,13 @@ func selecting(scopes [][2]string) [][2]string {
 	return scopes
 }
 
-// lookupUnassigned returns the one operation of a key, or reference, under no account. chosen may narrow the
-// choice. It is an error if there is none or several; the errors are complete, for a caller of the method called
-// name.
-func (c *Client) lookupUnassigned(ctx context.Context, name string, key string, chosen Chosen) (persist.Record, error) {
-	failed := func(cause error, why ...error) (persist.Record, error) {
-		return persist.Record{}, newError(name, unclear(key), cause, why...)
-	}
-	if err := checkAccount(ctx); err != nil {
-		return failed(err, ErrConfig)
-	}
-	none := request.Unassigned(c.account(ctx))
-	if len(none) == 0 {
-		return failed(errors.New("no account to assign it to; name one by ContextWithAccount or Config.Account"), ErrConfig)
-	}
-	var found []persist.Record
-	for _, account := range none {
-		match, err := c.matching(ctx, key, account)
-		if err != nil {
-			return failed(err)
-		}
-		for rec, err := range c.engine.journal.List(ctx, match.query) {
-			switch {
-			case err != nil:
-				return failed(err)
-			case request.Base(rec.Account) == account && match.is(&rec) && chosen.is(&rec):
-				found = append(found, rec)
-			}
-		}
-	}
-	switch len(found) {
-	case 0:
-		return failed(fmt.Errorf("no operation of this key is without an account: %w", persist.ErrNotFound))
-	case 1:
-		return found[0], nil
-	}
-	return failed(fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), accountsOf(found)), ErrConfig)
-}
-
-// accountsOf lists the accounts of records.
-func accountsOf(records []persist.Record) string {
-	var list []string
-	for _, rec := range records {
-		list = append(list, fmt.Sprintf("%q", rec.ScopedAccount()))
-	}
-	return strings.Join(list, ", ")
-}
-
-// keyMatch selects the records of a key, or of a reference in its place.
-type keyMatch struct {
-	query persist.Query
-	is    func(*persist.Record) bool
-}
-
-// matching returns the query and the test for the records of key in an account. key is a key first, and a
-// reference if the account has no such key. After an error the result is of no use. Errors: the journal's.
-func (c *Client) matching(ctx context.Context, key string, account string) (keyMatch, error) {
-	byKey := keyMatch{persist.Query{Account: account, Key: key}, func(*persist.Record) bool { return true }}
-	if !request.IsReference(key) {
-		return byKey, nil
-	}
-	for _, err := range c.cfg.Journal.List(ctx, byKey.query) {
-		return byKey, err
-	}
-	secret, err := c.engine.owners.Secret(ctx)
-	return keyMatch{persist.Query{Account: account}, func(rec *persist.Record) bool {
-		return request.Reference(rec.ID, secret) == key
-	}}, err
-}
-
 // unassignedMost is the largest number of unfinished operations under no account counted by Run.
 const unassignedMost = 1000
 
 // sayUnassigned tells of operations under no account, beside the account of this Run, by an event and the log. Run
 // does not send them, and calls with their keys begin nothing. Without a Logger, slog.Default is told the first
 // time. A failed listing is as if there were no more: the next hour tries again.
-func (r *runner) sayUnassigned(ctx context.Context) {
+func sayUnassigned(ctx context.Context, r *runner) {
 	n, first := 0, persist.ID{}
 	for _, account := range request.Unassigned(r.account(ctx)) {
 		query := persist.Query{Account: account, States: []persist.State{persist.StatePending, persist.StateHeld}}
@@ -159,6 +96,7 @@ func (r *runner) sayUnassigned(ctx context.Context) {
 			if err != nil || n == unassignedMost {
 				break
 			}
+			// The listing also has the accounts inside this one: they are named, and not meant.
 			if request.Base(rec.Account) == account {
 				if n++; n == 1 {
 					first = rec.ID
@@ -172,7 +110,8 @@ func (r *runner) sayUnassigned(ctx context.Context) {
 	cause := fmt.Errorf("%d unfinished under no account, this one first, not sent for account %q; give each to the one to which it belongs with Client.Assign",
 		n, r.account(ctx))
 	err := newError("run", r.engine.refusals.stranger(ctx, first), cause, ErrAccount)
-	r.cfg.blocked(ctx, &persist.Record{}, err)
+	// Without a record: the error is of many operations.
+	blocked(ctx, &r.cfg, &persist.Record{}, err)
 	r.cfg.log(ctx, slog.LevelWarn, "operations stand under no account", "", err)
 	if r.cfg.Logger == nil && !r.saidUnassigned {
 		slog.Default().LogAttrs(ctx, slog.LevelWarn, "oncehttp: operations stand under no account", slog.String("error", err.Error()))

@@ -19,16 +19,16 @@ type notices struct {
 // tellNew tells the logger of what is to be known of a new client.
 func (n *notices) tellNew() {
 	n.tellUndeclared()
-	n.cfg.tellAssumed()
+	tellAssumed(n.cfg)
 }
 
 // tellAssumed tells the logger, once for each profile of a client, what is assumed of the API beyond the facts of its sources. A complete profile,
 // and that of the draft, which is no API, need no such line.
-func (c *Config) tellAssumed() {
+func tellAssumed(c *Config) {
 	if !c.logs(context.Background(), slog.LevelInfo) {
 		return
 	}
-	_, profiles := c.profiles()
+	_, profiles := c.profiles().all()
 	said := map[string]bool{}
 	for _, p := range profiles {
 		assumed := p.Assumptions()

@@ -7,42 +7,65 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/hashicorp/go-retryablehttp"
+
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
-// This file holds the loop over the attempts of one run: go-retryablehttp makes them, and its hooks ask the drive.
+// This file holds the loop over the attempts of one run: go-retryablehttp makes them, and its hooks ask the
+// drive.
 
-// loop makes attempts until the drive needs no further one. The first is made directly:
-// nearly every operation ends with it, and going through the loop for it would double the cost of the client
-// (docs/performance.md). The other attempts are made by go-retryablehttp's loop. Its hooks are below, in the order of their calls:
-// inLoop is its transport, waits its CheckRetry, backoff its Backoff. The loop gets an empty response. So it cannot
-// follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait ends when the
-// call is given up.
-func (r *run) loop() {
-	if r.started.IsZero() {
-		r.started = time.Now()
+// attempts are the attempts of a run, one after the other, with the waits between them. They do the steps of
+// the drive by the other parts.
+type attempts struct {
+	task     *task     // the operation, and its drive
+	replies  *replies  // what the server said
+	report   *report   // tells events
+	permit   *permit   // the turn to send, and the limiter's word
+	checks   *checks   // may it leave now
+	requests *requests // make and send a request
+	tokens   *tokens   // the server's token, if the API has one
+	inquiry  inquiry   // lookups instead of a send
+
+	started   time.Time                   // of the call's first drive, by this process's own clock
+	schedule  *backoff.ExponentialBackOff // nil before the first wait
+	firstSeen bool                        // inLoop was called
+	endWait   func() bool                 // removes the AfterFunc of a wait; nil: there is no wait
+}
+
+// loop makes attempts until the drive needs no further one. The first is made directly: nearly every operation
+// ends with it, and going through the loop for it would double the cost of the client (docs/performance.md).
+// The other attempts are made by go-retryablehttp's loop. Its hooks are below, in the order of their calls:
+// inLoop is its transport, waits its CheckRetry, backoff its Backoff. The loop gets an empty response. So it
+// cannot follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A
+// wait ends when the call is given up.
+func (a *attempts) loop() {
+	t := a.task
+	if a.started.IsZero() {
+		a.started = time.Now()
 	}
-	if r.target == nil {
-		r.target, _ = request.URL(&r.rec)
+	if t.target == nil {
+		t.target, _ = request.URL(&t.rec)
 	}
-	r.sender = newSender(r.cfg, recordedRequest{r})
-	r.sender.Bodyless = len(r.rec.Body) == 0
-	r.drive = operation.NewDrive(r.op(), r.cfg.drives, r.givenNow())
-	r.attempt()
-	if r.drive.Step() != operation.Draw {
+	a.requests.sender = newSender(t.cfg, a.requests)
+	a.requests.sender.Bodyless = len(t.rec.Body) == 0
+	t.drive = operation.NewDrive(t.op(), t.cfg.drives, t.givenNow())
+	a.attempt()
+	if t.drive.Step() != operation.Draw {
 		return
 	}
 	loop := retryablehttp.Client{
-		HTTPClient: &http.Client{Transport: transportFunc(r.inLoop)}, CheckRetry: r.waits, Backoff: r.backoff,
+		HTTPClient: &http.Client{Transport: transportFunc(a.inLoop)}, CheckRetry: a.waits, Backoff: a.backoff,
 		RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // the drive has the bounds
 	}
-	_, err := loop.Do(&retryablehttp.Request{Request: r.loopRequest.WithContext(r.call.Context())})
-	r.took.leave()                                      // of a wait that was cut short
-	if err != nil && r.drive.Step() == operation.Wait { // the wait was cut short
-		r.gaveUp = r.stopCause()
-		r.drive.Waited(false)
+	_, err := loop.Do(&retryablehttp.Request{Request: t.engine.loopRequest.WithContext(t.call.Context())})
+	t.took.leave()                                      // of a wait that was cut short
+	if err != nil && t.drive.Step() == operation.Wait { // the wait was cut short
+		a.replies.gaveUp = stopCause(t.call)
+		t.drive.Waited(false)
 	}
 }
 
@@ -54,83 +77,96 @@ func newLoopRequest() *http.Request {
 // transportFunc lets a function be an http.RoundTripper.
 type transportFunc func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. It calls f.
 func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // inLoop is the loop's transport. Its first call makes no attempt, since loop has made one already; each later
-// call ends a wait and makes one. The result of the attempt is in r. The loop gets an empty answer and never an
-// error.
-func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
-	if r.firstSeen {
-		r.took.leave()
-		r.stopWaiting()
-		if r.waitsLong() {
-			r.drive.Limited()
-		} else {
-			r.drive.Waited(true)
+// call ends a wait and makes one. The result of the attempt is in replies. The loop gets an empty answer and
+// never an error.
+func (a *attempts) inLoop(loop *http.Request) (*http.Response, error) {
+	if a.firstSeen {
+		a.task.took.leave()
+		a.stopWaiting()
+		if !a.limited() {
+			a.task.drive.Waited(true)
 		}
-		r.attempt()
+		a.attempt()
 	}
-	r.firstSeen = true
+	a.firstSeen = true
 	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: loop}, nil
 }
 
-// waits is the loop's CheckRetry: it reports whether the drive waits for another attempt. Before a wait it frees
-// an answer of no further use, tells of the wait, and lets a draining client cut the wait; stopWaiting must
-// follow. Its arguments are not used, and err is always nil.
-func (r *run) waits(context.Context, *http.Response, error) (again bool, err error) {
-	if r.drive.Step() == operation.Draw {
-		r.draw()
+// waits is the loop's CheckRetry: it reports whether the drive waits for another attempt. Before a wait it
+// frees an answer of no further use, tells of the wait, and lets a draining client cut the wait; stopWaiting
+// must follow. Its arguments are not used, and err is always nil.
+func (a *attempts) waits(context.Context, *http.Response, error) (again bool, err error) {
+	t := a.task
+	if t.drive.Step() == operation.Draw {
+		a.draw()
 	}
-	if r.drive.Step() != operation.Wait {
+	if t.drive.Step() != operation.Wait {
 		return false, nil
 	}
-	if !r.drive.KeepsAnswer() {
-		r.last.Drain()
+	if !t.drive.KeepsAnswer() {
+		a.replies.last.Drain()
 	}
-	if r.heard() {
-		e := r.event(EventWaiting)
-		e.Wait = r.drive.Wait()
-		r.tell(e)
+	if a.report.heard() {
+		e := a.report.event(EventWaiting)
+		e.Wait = t.drive.Wait()
+		a.report.tell(e)
 	}
-	draining := r.call.Draining() // it ends this wait, but not an attempt
-	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
-	r.took.enter(&r.took.spent.Waiting)
+	draining := t.call.Draining() // it ends this wait, but not an attempt
+	a.endWait = context.AfterFunc(draining, func() { t.call.GiveUp(sanitize.Cause(draining)) })
+	t.took.enter(&t.took.spent.Waiting)
 	return true, nil
 }
 
-// draw does the step Draw: the drive gets the next wait of the schedule, the time spent, the callers' deadline and
-// whether the call was given up. The drive then waits, or ends. draw sets gaveUp.
-func (r *run) draw() {
-	if r.schedule == nil {
-		r.schedule = newSchedule(&r.cfg.Retry)
+// limited waits for the limiter of another send. If the wait takes long, it ends the drive, and returns true:
+// the operation is given back then. After false the run goes on, and an error of the limiter is met again by
+// the attempt.
+func (a *attempts) limited() bool {
+	if !a.permit.waitsLong() {
+		return false
 	}
-	now := r.now()
-	r.gaveUp = r.stopCause()
-	r.drive.Drawn(operation.Drawn{
-		Scheduled: r.schedule.NextBackOff(), Elapsed: time.Since(r.started), Deadline: deadlineBy(now, r.call.Deadline()), GivenUp: r.gaveUp != nil,
+	a.replies.gaveUp = errLimited
+	a.task.drive.Limited()
+	return true
+}
+
+// draw does the step Draw: the drive gets the next wait of the schedule, the time spent, the callers' deadline
+// and whether the call was given up. The drive then waits, or ends. draw sets gaveUp. The schedule is drawn
+// from at each step, also where the drive takes another wait: so the bound grows with the attempts.
+func (a *attempts) draw() {
+	t := a.task
+	if a.schedule == nil {
+		a.schedule = newSchedule(&t.cfg.Retry)
+	}
+	now := t.engine.now()
+	a.replies.gaveUp = stopCause(t.call)
+	t.drive.Drawn(operation.Drawn{
+		Scheduled: a.schedule.NextBackOff(), Elapsed: time.Since(a.started), Deadline: deadlineBy(now, t.call.Deadline()), GivenUp: a.replies.gaveUp != nil,
 	}, now)
 }
 
-// stopWaiting removes the AfterFunc set by waits, so that draining no longer gives up the call. It does nothing
-// after a second call.
-func (r *run) stopWaiting() {
-	if r.endWait != nil {
-		r.endWait()
-		r.endWait = nil
+// stopWaiting removes the AfterFunc set by waits, so that draining no longer gives up the call: an attempt on
+// the wire has its time to end. It does nothing after a second call.
+func (a *attempts) stopWaiting() {
+	if a.endWait != nil {
+		a.endWait()
+		a.endWait = nil
 	}
 }
 
-// backoff hands the loop the wait chosen by the drive.
-func (r *run) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration {
-	return r.drive.Wait()
+// backoff hands the loop the wait chosen by the drive. The loop's own bounds and attempt numbers are not used.
+func (a *attempts) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration {
+	return a.task.drive.Wait()
 }
 
-// stopCause returns the reason for making no further attempt: the call was given up, or it drains. It returns nil
-// if neither is true. An attempt on the wire goes on while a call only drains.
-func (r *run) stopCause() error {
-	if cause := context.Cause(r.call.Context()); cause != nil {
+// stopCause returns the reason for making no further attempt: the end of the call's context, or the start of a Close that drains the call. It returns
+// nil if there is none. An attempt on the wire goes on during a drain.
+func stopCause(call callers) error {
+	if cause := sanitize.Cause(call.Context()); cause != nil {
 		return cause
 	}
-	return context.Cause(r.call.Draining())
+	return sanitize.Cause(call.Draining())
 }

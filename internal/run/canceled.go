@@ -37,8 +37,8 @@ func untilCanceled(req *http.Request, send func(*http.Request) (*http.Response, 
 	return resp, err
 }
 
-// awaitCancel ends a context once canceled is closed, and returns then, or once ctx has ended. After the deadline
-// of ctx, the deadline is the cause: an http.Client closes the channel then.
+// awaitCancel waits until canceled is closed, and then ends the context by cancel; if ctx ends before, it does nothing. If canceled is closed after
+// the deadline of ctx, the cause is the deadline: an http.Client closes the channel then.
 func awaitCancel(ctx context.Context, cancel context.CancelCauseFunc, canceled <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -53,8 +53,8 @@ func awaitCancel(ctx context.Context, cancel context.CancelCauseFunc, canceled <
 
 // cancelableBody is a body with a context to release at its end.
 type cancelableBody struct {
-	io.ReadCloser
-	release func()
+	io.ReadCloser        // of the response
+	release       func() // ends the wait for the Cancel of the request
 }
 
 // Read reads, and releases the context at the end.

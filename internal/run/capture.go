@@ -25,20 +25,21 @@ var (
 
 // Capturing is the Transport of one Capture. It is safe for concurrent use.
 type Capturing struct {
-	RoundTripper
-	ctx context.Context
-	key string
+	RoundTripper                 // sends what is no operation
+	ctx          context.Context // of Capture: the request handed out has it
+	key          string          // of Capture
 
 	mu     sync.Mutex
 	over   bool             // the function has returned
 	taken  *preparedRequest // the first operation
 	out    *http.Request    // its request, to be handed out
+	byKey  bool             // nothing but the key of Capture declares it an operation
 	failed error            // the first failure
 }
 
 // Capture is oncehttp.Client.Capture. call gets the Transport for its requests.
 func (c *Client) Capture(ctx context.Context, key string, call func(*Capturing) error) (*http.Request, error) {
-	if err := c.checkCall(ctx, captureName, key); err != nil {
+	if err := checkCall(ctx, c, captureName, key); err != nil {
 		return nil, err
 	}
 	refuse := func(cause error, why error) (*http.Request, error) {
@@ -55,7 +56,10 @@ func (c *Client) Capture(ctx context.Context, key string, call func(*Capturing) 
 		return refuse(nil, ErrClosed)
 	}
 	defer c.visits.leave(captureVisit)
+	// The function's own error counts only if it made no operation: an SDK makes an error of ErrCaptured.
+	// A Transport like any other, so that an SDK needs nothing but it.
 	t := &Capturing{RoundTripper: c.Transport(), ctx: ctx, key: key}
+	// On this goroutine: the function may use values that are bound to it.
 	err := t.run(call)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,6 +70,9 @@ func (c *Client) Capture(ctx context.Context, key string, call func(*Capturing) 
 		return refuse(fmt.Errorf("the function made no operation: %w", sanitized(err)), ErrConfig)
 	case t.out == nil:
 		return refuse(errors.New("the function made no operation"), ErrConfig)
+	case t.byKey && err != nil && !errors.Is(err, ErrCaptured): // the operation may be another request, such as a login
+		return refuse(fmt.Errorf("nothing says that %s is the operation, and the function's error is not ErrCaptured: %w; name the operation by Config.Operation",
+			t.taken.called(), sanitized(err)), ErrConfig)
 	}
 	return t.out, nil
 }
@@ -91,13 +98,14 @@ func (t *Capturing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Context().Value(inflight.RequestKey{}) == nil {
 		keyed = req.WithContext(context.WithValue(req.Context(), inflight.RequestKey{}, t.key))
 	}
-	return t.through(req, keyed, func(d declaration) (*http.Response, error) { return nil, t.take(d.req) })
+	return t.through(req, keyed, func(d declaration) (*http.Response, error) { return nil, t.take(d) })
 }
 
 // take keeps the request of the first operation. It always returns an error, since nothing is sent: with ErrCaptured if this is the
 // operation that was taken.
-func (t *Capturing) take(req *http.Request) error {
-	op, out, err := t.read(req)
+func (t *Capturing) take(d declaration) error {
+	// Before the lock: reading a body may take long.
+	op, out, err := t.read(d)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	captured := newError(captureName, unclear(t.key), nil, ErrCaptured)
@@ -107,12 +115,12 @@ func (t *Capturing) take(req *http.Request) error {
 	case err != nil:
 		err = newError(captureName, unclear(t.key), err, requestTrouble(err))
 	case t.taken == nil:
-		t.taken, t.out = op, out
+		t.taken, t.out, t.byKey = op, out, d.byContext
 		return captured
-	case op.rec.ID == t.taken.rec.ID && op.read.Compare(t.taken.rec) == request.SameRequest:
+	case op.rec.ID == t.taken.rec.ID && op.read.Compare(t.taken.rec) == request.SameRequest: // the SDK tries again
 		return captured
 	default:
-		err = newError(captureName, unclear(t.key), fmt.Errorf("a second operation, %s %s", op.rec.Method, request.Path(op.rec.Target)), ErrConfig)
+		err = newError(captureName, unclear(t.key), fmt.Errorf("a second operation, %s", op.called()), ErrConfig)
 	}
 	if t.failed == nil {
 		t.failed = err
@@ -120,9 +128,26 @@ func (t *Capturing) take(req *http.Request) error {
 	return err
 }
 
+// called names the operation by its method and path.
+func (op *preparedRequest) called() string { return op.rec.Method + " " + request.Path(op.rec.Target) }
+
+// strange reports whether nothing but the key in its context declares the request an operation, and it is at no endpoint, although the user named a
+// profile with endpoints for its URL.
+func (t *Capturing) strange(d declaration) bool {
+	p := t.c.cfg.profiles().at(d.req.URL)
+	return d.byContext && t.c.cfg.profiles().named(p) && len(p.Endpoints) > 0 && !t.c.cfg.reader.Endpoints.Has(d.req, p)
+}
+
 // read reads a request, and makes the one to be handed out: without a key in a header, with the body in memory, and with the context of
-// Capture.
-func (t *Capturing) read(req *http.Request) (op *preparedRequest, out *http.Request, err error) {
+// Capture. It refuses an operation at none of the endpoints of a named profile.
+func (t *Capturing) read(d declaration) (op *preparedRequest, out *http.Request, err error) {
+	req := d.req
+	if t.strange(d) {
+		closeBody(req)
+		return nil, nil, &request.Error{Trouble: request.Invalid, Cause: fmt.Errorf("%s %s is at no endpoint of the profile %s: it is not captured, and not sent; "+
+			"say by Config.Operation which requests are operations, and the others pass", request.Method(req), req.URL.Path, t.c.cfg.profiles().at(req.URL).Name)}
+	}
+	// The request handed out has the key in its context, and not in a header: Do puts it there.
 	ctx := context.WithValue(t.ctx, inflight.RequestKey{}, t.key)
 	within := req.Context()
 	account, named := AccountFromContext(t.ctx)
@@ -135,11 +160,12 @@ func (t *Capturing) read(req *http.Request) (op *preparedRequest, out *http.Requ
 	case has:
 		ctx = ContextWithAccount(ctx, other)
 	}
-	bare := withoutKey(req, t.c.cfg.profileFor(req.URL)).WithContext(within)
-	op, err = t.c.read(bare, keySource{key: t.key, given: true, chosen: true, queued: true}, false)
+	bare := withoutKey(req, t.c.cfg.profiles().at(req.URL)).WithContext(within)
+	op, err = readRequest(t.c, bare, keySource{key: t.key, given: true, chosen: true, queued: true}, false)
 	if err != nil {
 		return nil, nil, err
 	}
+	// With a GetBody: the caller may send it more than once.
 	out = request.Rereadable(bare.WithContext(ctx), op.rec.Body)
 	//lint:ignore SA1019 the caller of the function may have set it
 	out.Cancel = nil

@@ -7,14 +7,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"sync"
-	"sync/atomic"
-	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/authorized"
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -23,43 +22,31 @@ import (
 // concurrent use; make one and keep it. Only New and Open make one: every error of
 // a nil or zero Client matches ErrConfig, and so does every error for a nil context.Context.
 type Client struct {
-	cfg           Config
-	engine        *engine
-	ownsJournal   bool   // Open opened the journal, Close closes it
-	ownsTransport bool   // Config.Transport was nil, Close closes its idle connections
-	accountBase   string // Config.Account, as part of an ID
+	cfg    Config  // its own copy, with the defaults
+	engine *engine // does the work
+	ends           // the waits and the work that Close ends
+	acting         // the acts on one operation, and the way to its record
 
-	// draining ends the waits between attempts: every call stops after
-	// the attempt on the wire.
-	draining context.Context
-	drain    context.CancelCauseFunc
-	owed     chan struct{} // wakes the deliveries of Run; holds one value, so no sender waits
-	due      chan struct{} // wakes Run, likewise
+	owed chan struct{} // wakes the deliveries of Run; holds one value, so no sender waits
+	due  chan struct{} // wakes Run, likewise
 
-	notices      *notices
-	declarations *declarations
-
-	visits    *visits // the public calls and the user's functions under way
-	closeOnce sync.Once
-	closing   time.Time       // when Close was called; written by closeOnce
-	cutting   context.Context // ends when Close cuts the work under way
-	cut       context.CancelCauseFunc
-	over      chan struct{} // closed once no call is under way and closeAll has returned
-	closeErr  error         // written before over is closed
-	renewed   atomic.Bool   // no renewal of leases is under way any more
+	notices      *notices      // warns of unprotected requests
+	declarations *declarations // tells which requests of Transport are operations
 }
 
 // New makes a client on any journal; the caller closes the journal. Several
 // clients in one process may share one journal.
 // Errors: ErrConfig.
 func New(cfg Config) (*Client, error) {
+	// Asked before fill sets the default.
 	ownsTransport, v := cfg.Transport == nil, newVisits()
-	cfg.countVisits(v)
+	countVisits(&cfg, v)
 	if err := cfg.fill(); err != nil {
 		return nil, newError("new", nothing(""), err, ErrConfig)
 	}
-	cfg.countNewKey(v)
+	countNewKey(&cfg, v)
 	cfg.Transport = counted(cfg.Transport, v)
+	// One for all clients of the journal in this process: the first of them makes it.
 	attached := cfg.Journal.Attach(func() any {
 		return &shared{calls: inflight.NewTable((*result).release), clock: lease.NewClock(cfg.Journal)}
 	})
@@ -70,26 +57,28 @@ func New(cfg Config) (*Client, error) {
 	if !ok {
 		return nil, newError("new", nothing(""), fmt.Errorf("the journal carries a %T, not this package's table of calls", attached), ErrConfig)
 	}
-	c := &Client{cfg: cfg, ownsTransport: ownsTransport, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1), owed: make(chan struct{}, 1)}
+	c := &Client{cfg: cfg, due: make(chan struct{}, 1), owed: make(chan struct{}, 1)}
 	c.cfg.authorized = &authorized.Client{
-		Origins: &common.authorized, Journal: cfg.Journal, Authorize: c.cfg.Authorize != nil, Producer: c.cfg.producer(), Listed: c.cfg.origins,
+		Origins: &common.authorized, Journal: cfg.Journal, Authorize: c.cfg.Authorize != nil, Producer: c.cfg.gate().producer(), Listed: c.cfg.origins,
 	}
+	c.engine = newEngine(c, common)
+	c.ends.cfg, c.ends.engine, c.visits, c.ownsTransport, c.over = &c.cfg, c.engine, v, ownsTransport, make(chan struct{})
 	c.draining, c.drain = context.WithCancelCause(context.Background())
 	c.cutting, c.cut = context.WithCancelCause(context.Background())
-	c.visits, c.over = v, make(chan struct{})
-	c.engine = newEngine(c, common)
+	c.acting = acting{finder{&c.cfg, c.engine, persist.Account(cfg.Account)}, c}
 	c.declarations = &declarations{&c.cfg, v}
 	c.notices = &notices{cfg: &c.cfg, accountBase: c.accountBase}
+	// Last: it may log, and look into the journal.
 	c.notices.tellNew()
 	return c, nil
 }
 
-// Do is oncehttp.Client.Do.
+// Do implements oncehttp.Client.Do: it sends a request as an operation under the request's own key.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return c.do("do", req, keySource{}, false)
 }
 
-// DoKey is oncehttp.Client.DoKey.
+// DoKey implements oncehttp.Client.DoKey: it sends a request as the operation under key.
 func (c *Client) DoKey(req *http.Request, key string) (*http.Response, error) {
 	return c.do("do", req, keySource{key: key, given: true}, false)
 }
@@ -97,7 +86,7 @@ func (c *Client) DoKey(req *http.Request, key string) (*http.Response, error) {
 // keySource says how a call chooses its key. The zero value: the key is in the request or its context, or NewKey
 // makes it.
 type keySource struct {
-	key    string
+	key    string        // the call's argument, or of its context
 	given  bool          // the call names the key; it must not be empty then
 	chosen bool          // a request without any key is an error; none is generated
 	queued bool          // the call itself sends nothing
@@ -108,16 +97,17 @@ type keySource struct {
 // never given to a journal. If the request could not be read, only named is set. One goroutine uses it at a time:
 // its caller's, then the call's.
 type preparedRequest struct {
-	rec         *persist.Record // of read
-	prof        *profile.Profile
-	credentials request.Credentials
-	target      *url.URL // the caller's URL
-	read        *request.Snapshot
-	named       request.Named // the keys, account and scopes named by the call, as far as it could be read
-	secret      []byte        // the journal's, if the operation's owner is compared
-	left        *leftRecord   // the operation, while the limiter takes long; nil: it was not left
-	took        *stopwatch    // of the call
-	places      int           // how often its place was chosen by all records of its key
+	rec         *persist.Record     // of read
+	prof        *profile.Profile    // by which it was read
+	credentials request.Credentials // sent, and never recorded
+	target      *url.URL            // the caller's URL
+	read        *request.Snapshot   // for comparisons with existing records
+	named       request.Named       // the keys, account and scopes named by the call, as far as it could be read
+	secret      []byte              // the journal's, if the operation's owner is compared
+	left        *leftRecord         // the operation, while the limiter takes long; nil: it was not left
+	took        *stopwatch          // of the call
+	places      int                 // how often its place was chosen by all records of its key
+	stood       bool                // the call passed a check only because a record of the operation stood
 }
 
 // do runs a request as an operation, or lets it stream through if it is none. name is the call's name, for errors.
@@ -125,22 +115,23 @@ type preparedRequest struct {
 // The body of req is closed in every case. The caller closes the body of the response; the response is nil if err
 // is set.
 func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
-	if err := c.checkCall(context.Background(), name, key.key); err != nil {
+	if err := checkCall(context.Background(), c, name, key.key); err != nil {
 		if req != nil {
 			closeBody(req)
 		}
 		return nil, err
 	}
 	if req == nil {
-		return nil, c.engine.unbegun.noRequest(name, key.key)
+		return nil, noRequest(c.engine.unbegun, name, key.key)
 	}
+	// A closed client goes on to read the request: its error may be about an operation that stands.
 	opened := !plain && c.visits.enter(doVisit)
 	if opened {
 		defer c.visits.leave(doVisit)
 	}
 	if !plain && !key.given && req.URL != nil {
-		same, journaled := c.journaled(req)
-		if req = same; !journaled {
+		same, isOperation := journaled(&c.cfg, req)
+		if req = same; !isOperation {
 			return c.stream(req, opened)
 		}
 	}
@@ -159,14 +150,15 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 // and starts anew if the operation stands at another place, the limiter took long, or another caller has the rest
 // of a large answer.
 func (c *Client) operate(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
-	took := c.cfg.stopwatch()
-	op, err := c.read(req, key, plain)
+	took := newStopwatch(&c.cfg)
+	// Once: the body is used up afterwards, and the record owns its bytes.
+	op, err := readRequest(c, req, key, plain)
 	ctx := inflight.WithoutKey(req.Context()) // a journal of a user's own may ask for something with it
 	if err != nil {
-		return nil, c.notBegun(ctx, took, op, c.engine.unbegun.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err)))
+		return nil, tellNotBegun(ctx, c, took, op, c.engine.unbegun.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err)))
 	}
 	op.took = took
-	if err := c.choosePlace(ctx, name, op, c.engine.seats.place); err != nil {
+	if err := choosePlace(ctx, c, name, op, c.engine.seats.place); err != nil {
 		return nil, err
 	}
 	for {
@@ -176,18 +168,19 @@ func (c *Client) operate(name string, req *http.Request, key keySource, plain bo
 		}
 		if res.left != nil {
 			caller.Done()
-			if err := c.awaitLimiter(ctx, name, op, res.left); err != nil {
+			if err := res.left.await(ctx, c.draining, c.engine, name, op); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		if res.elsewhere {
 			caller.Done()
-			if err := c.choosePlace(ctx, name, op, c.engine.seats.placeAnew); err != nil {
+			if err := choosePlace(ctx, c, name, op, c.engine.seats.placeAnew); err != nil {
 				return nil, err
 			}
 			continue
 		}
+		// Before Done: with the last caller the rest of a large answer is closed.
 		resp, err := c.response(req, op.rec.ID, res, plain, caller.Joined())
 		err = own(err, name, caller.Joined())
 		caller.Done()
@@ -205,35 +198,49 @@ func (c *Client) stream(req *http.Request, opened bool) (*http.Response, error) 
 		closeBody(req)
 		return nil, newError("do", nothing(""), nil, ErrClosed, ErrNotSent)
 	}
-	req, err := c.passes(req)
+	req, err := c.engine.admission.passes(req, c.engine.now())
 	if err != nil {
 		return nil, err
 	}
+	// It is no operation of any client of the journal, as far as can be known.
 	return passThrough{c, c.draining, c.cutting}.do(req)
 }
 
 // response returns this caller's response or error of a finished call. Where the journal must know that a caller
 // has the result, it is written first. If that fails for the record's end, the caller gets the error, and the
-// answer stays in the record. Both results are nil if another caller has the rest of a large answer: then the
-// server has to be asked again.
+// answer stays in the record; the result is still owed to OnResult. Both results are nil if another caller has the
+// rest of a large answer: then the server has to be asked again.
 func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, joined bool) (*http.Response, error) {
-	if c.cfg.OnResult != nil { // before the mark below, since it raises the revision
-		if owed := max(res.owed, res.handed.take()); owed != 0 {
-			c.engine.results.markDelivered(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, owed)
-		}
-	}
-	if err := c.engine.marks.noteResult(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, res); err != nil {
-		if res.err != nil || res.answer == nil || res.answer.result.Outcome == OutcomeRefused {
+	ctx, marks := context.WithoutCancel(inflight.WithoutKey(req.Context())), c.engine.marks
+	owed, err := marks.noteResult(ctx, id, res)
+	if err != nil {
+		answered := res.err == nil && res.answer != nil
+		if acts.Withholds(answered, answered && res.answer.result.Outcome == OutcomeRefused) {
 			return nil, err
 		}
-		c.cfg.log(req.Context(), slog.LevelError, "that a caller was told could not be recorded", id.Key, err) // no success is withheld for that (invariant 5)
+		c.cfg.log(req.Context(), slog.LevelError, "that a caller was told could not be recorded", id.Key, err)
 	}
+	var resp *http.Response
 	if res.err == nil || plain && res.answer != nil {
-		if resp := res.answer.response(req, plain, joined); resp != nil {
-			return resp, nil
+		resp = res.answer.response(req, plain, joined)
+	}
+	if resp == nil && res.err == nil {
+		return nil, nil
+	}
+	// A result is delivered at its revision: the note above has given owed the new one, and the mark below comes later
+	// since it raises the revision once more.
+	if c.cfg.OnResult != nil {
+		if owed := max(owed, res.handed.take()); owed != 0 {
+			c.engine.results.markDelivered(ctx, id, owed)
 		}
 	}
-	return nil, res.err // also if the rest was given up for an attempt not made
+	if res.unreported {
+		marks.noteReported(ctx, id)
+	}
+	if resp != nil { // else the rest was also given up for an attempt not made
+		return resp, nil
+	}
+	return nil, res.err
 }
 
 // run joins the operation's call under way, or starts one, and waits for its result. After a nil error the caller
@@ -245,11 +252,12 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		err := c.mayBegin(ctx, name, op)
 		op.took.leave()
 		if err != nil {
-			return nil, nil, c.notBegun(ctx, op.took, op, err)
+			return nil, nil, tellNotBegun(ctx, c, op.took, op, err)
 		}
+		// It compares the request of this call with that of the call under way.
 		running := underWay{op: op}
 		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
-			Record: op.rec, Context: ctx, Draining: c.draining, Client: c, Patience: c.cfg.patience(), PlainHTTP: op.rec.PlainHTTP,
+			Record: op.rec, Context: ctx, Draining: c.draining, Client: c, Patience: c.cfg.Retry.patience(), PlainHTTP: op.rec.PlainHTTP,
 			InDoubt: !op.rec.KeyOfOneCall(), // a key made for this call can have no earlier operation
 		}, running.joins)
 		switch {
@@ -257,16 +265,16 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 			beside := func(ctx context.Context, op *preparedRequest) error {
 				return c.engine.seats.choosePlace(ctx, op, running.elsewhere)
 			}
-			if err := c.choosePlace(ctx, name, op, beside); err != nil {
+			if err := choosePlace(ctx, c, name, op, beside); err != nil {
 				return nil, nil, err
 			}
 			continue
 		case arrival == inflight.Refused:
-			return nil, nil, c.notBegun(ctx, op.took, op, c.engine.refusals.refusedBy(ctx, name, &running))
+			return nil, nil, tellNotBegun(ctx, c, op.took, op, c.engine.refusals.refusedBy(ctx, name, &running))
 		case arrival == inflight.Circle:
-			return nil, nil, c.notBegun(ctx, op.took, op, newError(name, unclear(op.keyInFlight()), inflight.ErrCircle, ErrInFlight))
+			return nil, nil, tellNotBegun(ctx, c, op.took, op, newError(name, unclear(op.keyInFlight()), inflight.ErrCircle, ErrInFlight))
 		case arrival == inflight.Joined:
-			c.tellJoined(ctx, op, caller.Call().Number())
+			tellJoined(ctx, &c.cfg, op, caller.Call().Number())
 			caller.Until(c.cutting)
 		case ctx.Done() == nil && c.engine.late == nil: // this caller stays until the call is over: it runs it on its own goroutine
 			c.visits.stay(doVisit)
@@ -302,7 +310,7 @@ func (c *Client) mayBegin(ctx context.Context, name string, op *preparedRequest)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return c.engine.unbegun.errorAfterRead(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
+		return c.engine.unbegun.errorAfterRead(ctx, name, op.named, false, sanitize.Cause(ctx), ErrNotSent)
 	case c.draining.Err() != nil:
 		return c.engine.unbegun.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
 	}
@@ -325,14 +333,15 @@ func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRe
 		if !opened {
 			return &result{err: c.engine.unbegun.errorAfterRead(call.Values(), name, op.named, true, nil, ErrClosed), notShared: true}
 		}
-		c.engine.leases.Touched(op.rec.ID)
-		defer c.engine.leases.Touched(op.rec.ID)
+		c.engine.claims.Touched(op.rec.ID)
+		defer c.engine.claims.Touched(op.rec.ID)
 		return c.engine.do(call, name, op)
 	}), crashed(name, op.rec.Key, call))
 }
 
-// crashed returns a function that makes the result of a call after a panic, or after the end of its goroutine, and of the calls that waited for that one. Its
-// argument is an *inflight.Crash, or the reason why a call has waited in vain. Nobody reads the record then, so the error's outcome is unclear.
+// crashed returns a function that makes the result of a call after a panic, or after the end of its goroutine, and of calls that waited for that
+// call. Its argument is an *inflight.Crash, or the reason why a call's wait was useless. The record is not read, so the outcome in the error is
+// unclear.
 func crashed(name, key string, call *inflight.Call[*result]) func(error) *result {
 	return func(cause error) *result {
 		if crash := (*inflight.Crash)(nil); errors.As(cause, &crash) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
 // This file holds the end of a client: visits counts the calls under way, and Close waits for them.
@@ -23,9 +24,9 @@ var ErrStillRunning = errors.New("still running")
 // visits counts a client's public calls under way, by name, and the user's functions running in them. It is safe for concurrent use.
 type visits struct {
 	mu     sync.Mutex
-	closed bool
-	n      int
-	calls  map[string]int
+	closed bool                     // no call enters any more
+	n      int                      // calls under way
+	calls  map[string]int           // the same, by name, for the error of Close
 	guests map[string]*atomic.Int64 // made by guest
 	empty  chan struct{}            // closed once the client is closed and no call is under way
 }
@@ -141,7 +142,7 @@ var errNoNewKey = request.UnreadKey{Cause: errors.New("the client is closed, and
 // visit enters a call of this name. within is for the call's work: it ends with ctx at the latest, and when Close
 // cuts the work. leave must be called once, unless err is set. Errors: ErrConfig and ErrClosed.
 func (c *Client) visit(ctx context.Context, call string) (within context.Context, leave func(), err error) {
-	if cause := c.unusable(ctx); cause != nil {
+	if cause := unusable(ctx, c); cause != nil {
 		return ctx, nil, fmt.Errorf("%w: %w", ErrConfig, cause)
 	}
 	if !c.visits.enter(call) {
@@ -158,12 +159,12 @@ func (c *Client) visit(ctx context.Context, call string) (within context.Context
 
 // enter counts a call of this name, if it can begin; then leave of visits must follow.
 func (c *Client) enter(call string) bool {
-	return c.unusable(context.Background()) == nil && c.visits.enter(call)
+	return unusable(context.Background(), c) == nil && c.visits.enter(call)
 }
 
 // visitKey is visit for a call about one operation; its errors name the operation.
 func (c *Client) visitKey(ctx context.Context, call, name string, key string) (within context.Context, leave func(), err error) {
-	if err := c.checkCall(ctx, name, key); err != nil {
+	if err := checkCall(ctx, c, name, key); err != nil {
 		return ctx, nil, err
 	}
 	within, leave, err = c.visit(ctx, call)
@@ -173,84 +174,111 @@ func (c *Client) visitKey(ctx context.Context, call, name string, key string) (w
 	return within, leave, err
 }
 
-// Close is oncehttp.Client.Close.
+// ends holds the end of a client: what ends with it, and when.
+type ends struct {
+	cfg           *Config
+	engine        *engine
+	visits        *visits // the public calls and the user's functions under way
+	ownsJournal   bool    // Open opened the journal, Close closes it
+	ownsTransport bool    // Config.Transport was nil, Close closes its idle connections
+
+	// draining ends the waits between attempts: every call stops after
+	// the attempt on the wire.
+	draining context.Context
+	drain    context.CancelCauseFunc // ends draining
+	cutting  context.Context         // ends when Close cuts the work under way
+	cut      context.CancelCauseFunc // ends cutting
+
+	closeOnce sync.Once     // of the first Close; the others wait for over
+	closing   time.Time     // when Close was called; written by closeOnce
+	over      chan struct{} // closed once no call is under way and closeAll has returned
+	closeErr  error         // written before over is closed
+	renewed   atomic.Bool   // no renewal of leases is under way any more
+}
+
+// Close implements oncehttp.Client.Close: it ends the client, and waits for its calls.
 func (c *Client) Close() error { return c.shutdown(context.Background(), "close") }
 
-// Shutdown is oncehttp.Client.Shutdown.
+// Shutdown implements oncehttp.Client.Shutdown: it is Close with an end of the wait by ctx.
 func (c *Client) Shutdown(ctx context.Context) error { return c.shutdown(ctx, "shutdown") }
 
 // closeGrace is the duration of Close's wait for functions of the user after the cut.
 const closeGrace = time.Second
 
-// shutdown begins the end of the client, if it has not begun, and waits for it. If a function of the user does not
-// return in time, it gives up with ErrStillRunning; the end goes on without a caller, and a later shutdown may
-// wait for it. It may be called at once by several callers. name is the call's, for errors.
+// shutdown begins the end of the client, if it has not begun, and waits for it. It may be called at once by several
+// callers. name is the call's, for errors.
 func (c *Client) shutdown(ctx context.Context, name string) error {
-	if cause := c.unusable(ctx); cause != nil {
+	if cause := unusable(ctx, c); cause != nil {
 		return fmt.Errorf("oncehttp: %s: %w: %w", name, ErrConfig, cause)
 	}
-	c.beginEnd()
-	timeout := c.cfg.Retry.AttemptTimeout
-	late := time.NewTimer(time.Until(c.closing.Add(timeout + closeGrace)))
+	c.begin(c)
+	return c.wait(ctx, name)
+}
+
+// wait waits for the end of the client. If a function of the user does not return in time, it gives up with
+// ErrStillRunning; the end goes on without a caller, and a later shutdown may wait for it. name is the call's, for errors.
+func (e *ends) wait(ctx context.Context, name string) error {
+	timeout := e.cfg.Retry.AttemptTimeout
+	late := time.NewTimer(time.Until(e.closing.Add(timeout + closeGrace)))
 	defer late.Stop()
 	for last := false; ; last = true {
 		select {
-		case <-c.over:
-			return c.closeErr
+		case <-e.over:
+			return e.closeErr
 		default:
 		}
 		select {
-		case <-c.over:
-			return c.closeErr
+		case <-e.over:
+			return e.closeErr
 		case <-ctx.Done():
-			return fmt.Errorf("oncehttp: %s: %w", name, context.Cause(ctx))
+			return fmt.Errorf("oncehttp: %s: %w", name, sanitize.Cause(ctx))
 		case <-late.C:
 		}
-		names, guests := c.visits.left()
-		if len(names) == 0 && !c.renewed.Load() { // closeAll waits for it
+		names, guests := e.visits.left()
+		if len(names) == 0 && !e.renewed.Load() { // closeAll waits for it
 			names = []string{"Renew of the journal"}
 		}
 		if len(names) > 0 && (guests || last) {
 			return fmt.Errorf("oncehttp: %s: %w: %s", name, ErrStillRunning, strings.Join(names, ", "))
 		}
-		late.Reset(max(time.Until(c.closing.Add(2*timeout+closeGrace)), closeGrace))
+		late.Reset(max(time.Until(e.closing.Add(2*timeout+closeGrace)), closeGrace))
 	}
 }
 
-// beginEnd begins the end of the client, once, and does not wait. No call begins any more, waits between attempts
+// begin begins the end of the client, once, and does not wait. No call begins any more, waits between attempts
 // end at once, and attempts on the wire have an AttemptTimeout before they are cut. over is closed at the end.
-func (c *Client) beginEnd() {
-	c.drain(ErrClosed)
-	c.closeOnce.Do(func() {
-		c.closing = time.Now()
-		cut := time.AfterFunc(c.cfg.Retry.AttemptTimeout, func() {
-			c.engine.shared.calls.GiveUpDraining(c)
-			c.cut(ErrClosed)
+func (e *ends) begin(client *Client) {
+	e.drain(ErrClosed)
+	e.closeOnce.Do(func() {
+		e.closing = time.Now()
+		cut := time.AfterFunc(e.cfg.Retry.AttemptTimeout, func() {
+			e.engine.shared.calls.GiveUpDraining(client)
+			e.cut(ErrClosed)
 		})
-		c.visits.close()
+		e.visits.close()
 		go func() {
-			<-c.visits.empty
+			<-e.visits.empty
 			cut.Stop()
-			c.closeErr = c.closeAll()
-			close(c.over)
+			e.closeErr = e.closeAll()
+			close(e.over)
 		}()
 	})
 }
 
 // closeAll closes the leases, then the client's own Transport and journal. It is called once, when no call is
 // under way. The error is the journal's.
-func (c *Client) closeAll() error {
-	c.engine.leases.Close()
-	c.renewed.Store(true)
-	if idle, can := c.cfg.Transport.(interface{ CloseIdleConnections() }); can && c.ownsTransport {
+func (e *ends) closeAll() error {
+	e.engine.leases.Close()
+	e.renewed.Store(true)
+	if idle, can := e.cfg.Transport.(interface{ CloseIdleConnections() }); can && e.ownsTransport {
 		idle.CloseIdleConnections()
 	}
-	if !c.ownsJournal {
+	if !e.ownsJournal {
 		return nil
 	}
-	err := c.cfg.Journal.Close()
+	err := e.cfg.Journal.Close()
 	if err != nil {
-		c.cfg.log(context.Background(), slog.LevelError, "journal did not close", "", err)
+		e.cfg.log(context.Background(), slog.LevelError, "journal did not close", "", err)
 	}
 	return err
 }

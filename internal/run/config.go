@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,60 +16,104 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/authorized"
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
-	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Config has the fields of oncehttp.Config, documented there. New fills in the defaults of zero fields.
 type Config struct {
-	Journal                         persist.Journal
-	Account                         string
-	Credential, Region              string
-	Profile                         *profile.Profile
-	ProfileByHost                   map[string]*profile.Profile
-	ProfileOf                       func(persist.Record) *profile.Profile
-	Retry                           Policy
-	Transport                       http.RoundTripper
-	Operation                       func(*http.Request) bool
-	Methods                         []string
-	KeyHonoured                     []string
-	BasePath                        string
-	RequireKey                      bool
-	InsertKey                       bool
-	NewKey                          func(*http.Request) (MadeKey, error) // nil: random keys
-	ReadsKey                        bool                                 // NewKey is one of oncehttp.KeyFromJSON: it reads, and calls nobody
-	Token                           func(ctx context.Context, rec persist.Record) (string, error)
-	Authorize                       func(*http.Request) error
-	Origins                         []string
-	OriginAllowed                   func(origin string) bool
-	Reconcile                       func(context.Context, persist.Record) (Resolution, error)
-	OnResult                        func(context.Context, persist.Record) error
-	Observe                         func(context.Context, *Event)
-	Instrument                      Instrument
-	Logger                          *slog.Logger
-	KeepHeader                      func(name string) bool
+	// Journal keeps the operations. The client reaches it through erasedNames only.
+	Journal persist.Journal
+	// Account is the base of the accounts of this client's operations.
+	Account string
+	// Credential and Region pin new operations. A record with others is not for this client: see gate.has.
+	Credential, Region string
+	// Profile is the profile of each host that ProfileByHost does not name.
+	Profile *profile.Profile
+	// ProfileByHost has the profiles of single hosts, spelled as request.Hosts does.
+	ProfileByHost map[string]*profile.Profile
+	// ProfileOf may know the profile of a record whose profile this client does not know; nil: nobody else knows one.
+	ProfileOf func(persist.Record) *profile.Profile
+	// Retry bounds the attempts of one run.
+	Retry Policy
+	// Transport makes each attempt. countVisits puts one around it that counts the sends under way.
+	Transport http.RoundTripper
+	// Operation declares requests of Transport as operations; nil: none.
+	Operation func(*http.Request) bool
+	// Methods are the methods of operations without a key in the request.
+	Methods []string
+	// KeyHonoured lists endpoints as "METHOD /path". fill reads them into honoured.
+	KeyHonoured []string
+	// BasePath is cut off the paths of requests before they are compared with endpoints.
+	BasePath string
+	// RequireKey refuses requests without a key, so that NewKey is never asked.
+	RequireKey bool
+	// InsertKey puts a key into a body, a form or a query that lacks it.
+	InsertKey bool
+	// NewKey makes the key of a request without one; nil: random keys.
+	NewKey func(*http.Request) (MadeKey, error)
+	// ReadsKey: NewKey is one of oncehttp.KeyFromJSON. It reads, and calls nobody.
+	ReadsKey bool
+	// Token gets the token of an operation from the API, for a profile whose Token has no Path.
+	Token func(ctx context.Context, rec persist.Record) (string, error)
+	// Authorize adds credentials to each request about to be sent; nil: the caller's request has them.
+	Authorize func(*http.Request) error
+	// Origins are the origins of operations, and of credentials: see gate. An empty list that is not nil is for a client that sends nothing.
+	Origins []string
+	// OriginAllowed allows origins beside those of Origins; nil: none.
+	OriginAllowed func(origin string) bool
+	// Reconcile is asked about held operations in a pass; nil: they stay held.
+	Reconcile func(context.Context, persist.Record) (Resolution, error)
+	// OnResult gets the results that no Do returned. Each new record says whether its client has one.
+	OnResult func(context.Context, persist.Record) error
+	// Observe gets each event in the goroutine of its step. The event is valid until Observe returns, since all events of a run share one.
+	Observe func(context.Context, *Event)
+	// Instrument gets the begin and the end of runs and attempts; nil: nobody is told.
+	Instrument Instrument
+	// Logger gets the lines for an operator; nil: none but the two warnings of slog.Default.
+	Logger *slog.Logger
+	// KeepHeader keeps headers that are called like a credential; nil: none.
+	KeepHeader func(name string) bool
+	// SecretHeaders and SecretParameters name further credentials. The recipe of each record repeats them.
 	SecretHeaders, SecretParameters []string
-	KeepFields                      []string
-	DropAnswer                      []string
-	MaxRequestBytes                 int64
-	MaxRequestHeaderBytes           int64
-	MaxResponseBytes                int64
-	MaxResponseHeaderBytes          int64
-	ResumeWorkers                   int
-	OriginWorkers                   int
-	ResultWorkers                   int
-	Limiter                         func(origin string) Limiter
-	EnqueueMaxAge                   time.Duration
-	KeepAnswer                      time.Duration
-	KeepRequest                     RequestKeeping
-	KeepKey                         time.Duration
-	KeepText                        time.Duration
-	ClockSkew                       time.Duration
-	Lease                           time.Duration
+	// KeepFields are pointers to the values of a request that outlive its body.
+	KeepFields []string
+	// DropAnswer are pointers to the members of answers that no record keeps.
+	DropAnswer []string
+	// MaxRequestBytes bounds the body of an operation's request.
+	MaxRequestBytes int64
+	// MaxRequestHeaderBytes bounds the target and the headers of an operation's request.
+	MaxRequestHeaderBytes int64
+	// MaxResponseBytes bounds the body of an answer in memory and in the record. The rest streams to the caller.
+	MaxResponseBytes int64
+	// MaxResponseHeaderBytes bounds the headers of a recorded answer. Over it, the status alone is recorded.
+	MaxResponseHeaderBytes int64
+	// ResumeWorkers is the number of runs of a pass at the same time.
+	ResumeWorkers int
+	// OriginWorkers bounds those to one origin in a fair pass.
+	OriginWorkers int
+	// ResultWorkers is the number of calls of OnResult at the same time.
+	ResultWorkers int
+	// Limiter returns the limiter of an origin; nil, or a nil limiter: no limit.
+	Limiter func(origin string) Limiter
+	// EnqueueMaxAge is the time for the first send of an enqueued operation.
+	EnqueueMaxAge time.Duration
+	// KeepAnswer is the time for which a new record keeps its answer; zero: the profile's window.
+	KeepAnswer time.Duration
+	// KeepRequest tells when a new record loses the body of its request.
+	KeepRequest RequestKeeping
+	// KeepKey is the time for which a new record remembers its key; zero: for ever.
+	KeepKey time.Duration
+	// KeepText is the time for which it remembers it with its text; zero: as long as the key.
+	KeepText time.Duration
+	// ClockSkew is the error allowed to the clock by which windows are judged.
+	ClockSkew time.Duration
+	// Lease is the length of this client's leases. Those of other clients may differ.
+	Lease time.Duration
 
 	reader     request.Reader // made of the above by fill
 	randomKeys bool           // NewKey is RandomKey
@@ -120,6 +165,12 @@ func positive[T int | int64 | time.Duration](errp *error, name string, v *T, def
 	}
 }
 
+// profiles returns the profiles of the client.
+func (c *Config) profiles() clientProfiles { return clientProfiles{c} }
+
+// gate returns the gate of the client.
+func (c *Config) gate() gate { return gate{c} }
+
 // fill sets the defaults and returns an error for the first mistake. c is the client's own copy.
 func (c *Config) fill() error {
 	switch {
@@ -128,32 +179,32 @@ func (c *Config) fill() error {
 	case isNil(c.Journal):
 		return fmt.Errorf("the Journal is a nil %T; open it first", c.Journal)
 	}
-	units := c.checkUnits()
-	if err := cmp.Or(c.fillBounds(), c.checkBounds(), units); err != nil {
+	units := checkUnits(c)
+	if err := cmp.Or(fillBounds(c), checkBounds(c), units); err != nil {
 		return err
 	}
-	c.drives = c.driveLimits()
-	if err := cmp.Or(c.checkPin(), c.fillOrigins()); err != nil {
+	c.drives = driveLimits(c)
+	if err := cmp.Or(checkPin(c), fillOrigins(c)); err != nil {
 		return err
 	}
-	if err := cmp.Or(c.fillMethods(), c.fillHonoured()); err != nil {
+	if err := cmp.Or(fillMethods(c), fillHonoured(c)); err != nil {
 		return err
 	}
 	c.randomKeys = c.NewKey == nil
-	if err := c.fillReader(); err != nil {
+	if err := fillReader(c); err != nil {
 		return err
 	}
 	if c.Transport == nil {
 		c.Transport = defaultTransport()
 	}
-	if err := c.fillProfiles(); err != nil {
+	if err := fillProfiles(c); err != nil {
 		return err
 	}
-	return c.check()
+	return checkConfig(c)
 }
 
 // fillBounds sets the default of each bound that is zero. Errors name the field.
-func (c *Config) fillBounds() error {
+func fillBounds(c *Config) error {
 	err := c.Retry.fill()
 	positive(&err, "MaxRequestBytes", &c.MaxRequestBytes, defaultMaxRequestBytes)
 	positive(&err, "MaxRequestHeaderBytes", &c.MaxRequestHeaderBytes, defaultMaxHeaderBytes)
@@ -169,22 +220,25 @@ func (c *Config) fillBounds() error {
 }
 
 // fillReader makes the reader of requests.
-func (c *Config) fillReader() error {
+func fillReader(c *Config) error {
 	c.SecretHeaders, c.SecretParameters = slices.Clone(c.SecretHeaders), slices.Clone(c.SecretParameters)
 	c.KeepFields, c.DropAnswer = slices.Clone(c.KeepFields), slices.Clone(c.DropAnswer)
 	c.reader = request.Reader{
-		Account: c.Account, MaxBodyBytes: c.MaxRequestBytes, MaxHeaderBytes: c.MaxRequestHeaderBytes, RequireKey: c.RequireKey,
-		NewKey: c.makeKey(), InsertKey: c.InsertKey, MakesBusiness: c.ReadsKey, Credential: c.Credential, Region: c.Region,
-		Secrets: request.Secrets{
-			KeepHeader: c.KeepHeader, Headers: c.SecretHeaders, Parameters: c.SecretParameters,
+		Account: c.Account, MaxHeaderBytes: c.MaxRequestHeaderBytes,
+		Bodies: request.Bodies{
+			Max: c.MaxRequestBytes,
+			Crashed: func(ctx context.Context, value any, stack []byte) {
+				c.logCrash(ctx, "the body of a request has crashed, and its caller has left", "", &crash{value: value, stack: stack})
+			},
 		},
-		KeyHonoured: c.honoured, BasePath: c.BasePath, KeepFields: c.KeepFields, DropAnswer: c.DropAnswer, Results: c.OnResult != nil, Pauses: c.Retry.pauses(), AskFirst: c.Retry.AskFirst, Producer: c.producer(),
-		Crashed: func(ctx context.Context, value any, stack []byte) {
-			c.logCrash(ctx, "the body of a request has crashed, and its caller has left", "", &crash{value: value, stack: stack})
-		},
+		Keys:       request.Keys{Required: c.RequireKey, New: makeKey(c), Insert: c.InsertKey, MakesBusiness: c.ReadsKey},
+		Secrets:    request.Secrets{KeepHeader: c.KeepHeader, Headers: c.SecretHeaders, Parameters: c.SecretParameters},
+		Endpoints:  request.Endpoints{Honoured: c.honoured, BasePath: c.BasePath},
+		Credential: c.Credential, Region: c.Region, Results: c.OnResult != nil, Pauses: c.Retry.pauses(), AskFirst: c.Retry.AskFirst,
+		KeepFields: c.KeepFields, DropAnswer: c.DropAnswer, Producer: c.gate().producer(),
 	}
-	if c.restricted() {
-		c.reader.Allowed = c.originAllowed
+	if c.gate().restricted() {
+		c.reader.Allowed = c.gate().allows
 	}
 	if err := c.reader.Secrets.CheckPointers(c.KeepFields); err != nil {
 		return fmt.Errorf("in KeepFields: %w", err)
@@ -194,13 +248,13 @@ func (c *Config) fillReader() error {
 
 // MadeKey is a key made by Config.NewKey.
 type MadeKey struct {
-	Key      string
-	Business bool // the same request always gets this key
-	Unread   bool // beside an error: the body with the key could not be read
+	Key      string // not empty, unless NewKey returns an error
+	Business bool   // the same request always gets this key
+	Unread   bool   // beside an error: the body with the key could not be read
 }
 
 // makeKey returns NewKey in the form for the reader of requests.
-func (c *Config) makeKey() func(*http.Request) (key string, business bool, err error) {
+func makeKey(c *Config) func(*http.Request) (key string, business bool, err error) {
 	newKey := c.NewKey
 	if c.randomKeys {
 		return func(*http.Request) (string, bool, error) { return uuid.NewString(), false, nil }
@@ -222,16 +276,30 @@ func (c *Config) makeKey() func(*http.Request) (key string, business bool, err e
 // errNamesItself refuses a request made by NewKey without a key: NewKey would be asked for a key again, and so on for ever.
 var errNamesItself = errors.New("NewKey makes a request through its client, which needs a key of its own")
 
-// keeping returns Record.KeepAnswer, Record.KeepKey and Record.KeepText of an operation of this client. It takes no key and no text away within the
-// window, also if Config.ProfileOf gave the profile.
-func (c *Config) keeping(window time.Duration) (answer, key, text time.Duration) {
-	answer, key, text = cmp.Or(c.KeepAnswer, window, -1), c.KeepKey, c.KeepText
-	for _, keep := range []*time.Duration{&key, &text} {
-		if *keep > 0 || *keep < 0 && answer < window {
-			*keep = max(*keep, window)
-		}
-	}
-	return answer, key, text
+// keeping returns the times for which what is left of an operation of this client is kept, also if Config.ProfileOf
+// gave the profile with the window.
+func (c *Config) keeping(window time.Duration) intent.Keeping {
+	return intent.Keeping{Answer: c.KeepAnswer, Key: c.KeepKey, Text: c.KeepText}.Within(window, c.EnqueueMaxAge)
+}
+
+// keeps sets KeepAnswer, KeepKey and KeepText of the record of a new operation of this client. Of its place, at says
+// all but the key.
+func (c *Config) keeps(rec *persist.Record, at intent.KeysPlace) {
+	keep := c.keeping(rec.Window)
+	rec.KeepAnswer, rec.KeepText = keep.Answer, keep.Text
+	c.keepsKey(rec, at)
+}
+
+// keepsKey is keeps for KeepKey alone, once the place of the operation is chosen.
+func (c *Config) keepsKey(rec *persist.Record, at intent.KeysPlace) {
+	at.Key = rec.Key
+	rec.KeepKey = at.KeepsKey(c.keeping(rec.Window).Key)
+}
+
+// listsMethod reports whether a method is one of Methods in any letter case. A request with another letter case is an operation, and is
+// refused.
+func (c *Config) listsMethod(method string) bool {
+	return slices.ContainsFunc(c.Methods, func(m string) bool { return strings.EqualFold(m, method) })
 }
 
 // journals reports whether requests of this method are journaled without a key of their own.
@@ -248,7 +316,7 @@ func (c *Config) keepAnswer(rec *persist.Record, a *persist.Answer) {
 	if request.HeaderBytes(a.Header) > c.MaxResponseHeaderBytes {
 		a.Header, a.BodyDropped = nil, true
 	}
-	if c.dropMembers(rec, a); a.BodyDropped {
+	if dropMembers(c, rec, a); a.BodyDropped {
 		a.Body, a.Dropped = nil, nil
 	}
 }
@@ -266,10 +334,6 @@ func defaultTransport() http.RoundTripper {
 	return t
 }
 
-// patience is the longest time in one function of the Config, the Transport included, before a wait for the call gives up. An attempt
-// ended by its own timeout is over before.
-func (c *Config) patience() time.Duration { return c.Retry.AttemptTimeout + c.Retry.AttemptTimeout/8 }
-
 // leaseHost returns the client as its leases see it.
 func (c *Config) leaseHost() *lease.Host {
 	return &lease.Host{
@@ -278,13 +342,5 @@ func (c *Config) leaseHost() *lease.Host {
 			c.log(ctx, level, msg, "", err, more...)
 		},
 		Guard: func(ctx context.Context, doing string, f func()) { _ = c.guard(ctx, doing, f) },
-	}
-}
-
-// wireLimits are the bounds of one attempt.
-func (c *Config) wireLimits() wire.Limits {
-	return wire.Limits{
-		AttemptTimeout: c.Retry.AttemptTimeout, AnswerTimeout: c.Retry.AnswerTimeout,
-		BodyBytes: c.MaxResponseBytes, Hops: hopsMax,
 	}
 }

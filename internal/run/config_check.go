@@ -22,12 +22,12 @@ const (
 	workersMax        = 10_000
 )
 
-// check returns the first mistake of a Config. Its defaults must be filled in.
-func (c *Config) check() error {
-	for _, check := range []func() error{
-		c.checkTransport, c.checkInstrument, c.checkNewKey, c.checkSecrets, c.checkDropAnswer, c.checkWindows, c.checkResults, c.checkUnused,
+// checkConfig returns the first mistake of a Config. Its defaults must be filled in.
+func checkConfig(c *Config) error {
+	for _, check := range []func(*Config) error{
+		checkTransport, checkInstrument, checkNewKey, checkSecrets, checkDropAnswer, checkWindows, checkResults, checkUnused,
 	} {
-		if err := check(); err != nil {
+		if err := check(c); err != nil {
 			return err
 		}
 	}
@@ -35,7 +35,7 @@ func (c *Config) check() error {
 }
 
 // checkBounds checks numbers with a least or a greatest value of their own.
-func (c *Config) checkBounds() error {
+func checkBounds(c *Config) error {
 	r := &c.Retry
 	switch {
 	case c.Lease < leaseMin:
@@ -62,12 +62,13 @@ func (c *Config) checkBounds() error {
 
 // checkUnits refuses a time, as it was given, if it is a number without its unit, such as 30 in place of 30*time.Second. One
 // nanosecond, the least time, stands for none at all.
-func (c *Config) checkUnits() error {
+func checkUnits(c *Config) error {
 	for _, part := range []struct {
 		prefix string
 		fields reflect.Value
 	}{{"", reflect.ValueOf(c).Elem()}, {"Retry.", reflect.ValueOf(&c.Retry).Elem()}} {
 		for i := range part.fields.NumField() {
+			// By its type, so that a new field is checked, too.
 			field := part.fields.Type().Field(i)
 			if field.Type != reflect.TypeFor[time.Duration]() {
 				continue
@@ -86,7 +87,7 @@ func (c *Config) checkUnits() error {
 }
 
 // checkTransport refuses a transport if it would send by itself more often than it is asked to, or not at all.
-func (c *Config) checkTransport() error {
+func checkTransport(c *Config) error {
 	switch c.Transport.(type) {
 	case interface{ BeginsOperations() }: // RoundTripper, and types embedding it
 		return errors.New("the Transport is that of another Client, which would begin an operation for each send; want one that only sends")
@@ -99,11 +100,12 @@ func (c *Config) checkTransport() error {
 	return nil
 }
 
-// checkInstrument refuses an Instrument that is a nil pointer.
-func (c *Config) checkInstrument() error {
+// checkInstrument returns an error if Config.Instrument holds a nil pointer. No Instrument is no error.
+func checkInstrument(c *Config) error {
 	if c.Instrument == nil {
 		return nil
 	}
+	// package oncehttp puts the value of the user into one of its own, which is never nil.
 	if of := c.Instrument.Of(); isNil(of) {
 		return fmt.Errorf("the Instrument is a nil %T; leave it out, or make one", of)
 	}
@@ -120,7 +122,7 @@ func isNil(v any) bool {
 }
 
 // checkNewKey checks a NewKey of KeyFromJSON. It refuses any NewKey beside RequireKey, since it is never asked then.
-func (c *Config) checkNewKey() error {
+func checkNewKey(c *Config) error {
 	switch {
 	case c.randomKeys:
 		return nil
@@ -129,6 +131,7 @@ func (c *Config) checkNewKey() error {
 	case !c.ReadsKey:
 		return nil
 	}
+	// KeyFromJSON takes nil for the question whether its pointers are in order.
 	if _, err := c.NewKey(nil); err != nil {
 		return fmt.Errorf("in NewKey: %w", err)
 	}
@@ -136,12 +139,13 @@ func (c *Config) checkNewKey() error {
 }
 
 // checkSecrets checks the names of credentials. It does not repeat a name if this may be a credential itself.
-func (c *Config) checkSecrets() error {
+func checkSecrets(c *Config) error {
 	for i, name := range c.SecretHeaders {
 		if err := request.CheckSecretHeader(name); err != nil {
 			return fmt.Errorf("SecretHeaders[%d]: %w", i, err)
 		}
-		if p := c.carrying(profile.Header, func(carrier string) bool { return strings.EqualFold(carrier, name) }); p != nil {
+		// The key would be left out of the record as a credential, and no process could send it again.
+		if p := c.profiles().carrying(profile.Header, func(carrier string) bool { return strings.EqualFold(carrier, name) }); p != nil {
 			return fmt.Errorf("SecretHeaders[%d]: %s carries the key of profile %q, which is no credential; leave it out", i, name, p.Name)
 		}
 	}
@@ -149,27 +153,17 @@ func (c *Config) checkSecrets() error {
 		if err := request.CheckSecretParameter(name); err != nil {
 			return fmt.Errorf("SecretParameters[%d]: %w", i, err)
 		}
-		if p := c.carrying(profile.Query, func(carrier string) bool { return carrier == name }); p != nil {
+		if p := c.profiles().carrying(profile.Query, func(carrier string) bool { return carrier == name }); p != nil {
 			return fmt.Errorf("SecretParameters[%d]: %s carries the key of profile %q, which is no credential; leave it out", i, name, p.Name)
 		}
 	}
 	return nil
 }
 
-// carrying returns a profile with its key at this place, under a matching name; nil if there is none.
-func (c *Config) carrying(place profile.Place, matches func(name string) bool) *profile.Profile {
-	_, profiles := c.profiles()
-	i := slices.IndexFunc(profiles, func(p *profile.Profile) bool { return p.Carrier.Place == place && matches(p.Carrier.Name) })
-	if i < 0 {
-		return nil
-	}
-	return profiles[i]
-}
-
 // checkWindows compares times with the window of each profile. A key forgotten by the journal within the window could be sent as a
 // new one. A clock possibly off by more than the window cannot judge it.
-func (c *Config) checkWindows() error {
-	_, profiles := c.profiles()
+func checkWindows(c *Config) error {
+	_, profiles := c.profiles().all()
 	for _, p := range profiles {
 		window := p.Window.Floor
 		switch {
@@ -182,6 +176,7 @@ func (c *Config) checkWindows() error {
 		case c.KeepText > 0 && c.KeepText < window:
 			return fmt.Errorf("a KeepText of %v is under the window of profile %q, %v: a repeat could not be compared while the server knows the key; want at least that, or leave it out to keep texts as long as keys",
 				c.KeepText, p.Name, window)
+		// The default may be over a short window: operation.Client.Skew then takes a part of it.
 		case c.ClockSkew > window && c.ClockSkew != defaultClockSkew:
 			return fmt.Errorf("a ClockSkew of %v is over the window of profile %q, %v: set the clock by a time server, and want a minute or so", c.ClockSkew, p.Name, window)
 		}
@@ -190,11 +185,11 @@ func (c *Config) checkWindows() error {
 }
 
 // checkUnused refuses a setting if no profile of the client lets it use the setting. ProfileOf may know such a profile.
-func (c *Config) checkUnused() error {
+func checkUnused(c *Config) error {
 	if c.ProfileOf != nil {
 		return nil
 	}
-	_, profiles := c.profiles()
+	_, profiles := c.profiles().all()
 	if c.Token != nil && !slices.ContainsFunc(profiles, func(p *profile.Profile) bool { return p.Token != nil && p.Token.Path == "" }) {
 		return errors.New("nothing asks Config.Token: no profile has a Profile.Token without a Path; set that, or leave Config.Token out")
 	}

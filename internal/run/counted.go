@@ -12,12 +12,12 @@ import (
 
 // countNewKey has NewKey counted while it runs, and refused once the client is closed. The NewKey of KeyFromJSON only reads, so it is never
 // refused. countNewKey is called after fill, since fill inspects NewKey.
-func (c *Config) countNewKey(v *visits) {
-	f, ours := c.reader.NewKey, c.ReadsKey
+func countNewKey(c *Config, v *visits) {
+	f, ours := c.reader.Keys.New, c.ReadsKey
 	if c.randomKeys {
 		return
 	}
-	c.reader.NewKey = func(req *http.Request) (string, bool, error) {
+	c.reader.Keys.New = func(req *http.Request) (string, bool, error) {
 		if !ours && v.isClosed() {
 			return "", false, errNoNewKey
 		}
@@ -29,7 +29,7 @@ func (c *Config) countNewKey(v *visits) {
 
 // countVisits replaces the functions of the Config by ones that count themselves in v while they run. It is called
 // once, before fill.
-func (c *Config) countVisits(v *visits) {
+func countVisits(c *Config, v *visits) {
 	if f := c.Token; f != nil {
 		c.Token = func(ctx context.Context, rec persist.Record) (string, error) {
 			v.begin("Config.Token")
@@ -59,6 +59,7 @@ func (c *Config) countVisits(v *visits) {
 		}
 	}
 	if f := c.Observe; f != nil {
+		// The count is looked up once: Observe is called at every step.
 		running := v.guest("Config.Observe")
 		c.Observe = func(ctx context.Context, e *Event) {
 			running.Add(1)
@@ -66,12 +67,13 @@ func (c *Config) countVisits(v *visits) {
 			f(ctx, e)
 		}
 	}
+	// instrument.go counts by it: what the methods of an Instrument return is called later, and counted, too.
 	c.instrumenting = v.guest("Config.Instrument")
-	c.countMoreVisits(v)
+	countMoreVisits(c, v)
 }
 
 // countMoreVisits is countVisits for the functions expected to call nobody.
-func (c *Config) countMoreVisits(v *visits) {
+func countMoreVisits(c *Config, v *visits) {
 	if f := c.Operation; f != nil {
 		c.Operation = func(req *http.Request) bool {
 			v.begin("Config.Operation")
@@ -105,6 +107,7 @@ func (c *Config) countMoreVisits(v *visits) {
 			v.begin("Config.Limiter")
 			defer v.end("Config.Limiter")
 			limiter := f(origin)
+			// A nil pointer in the interface is no limiter: whoever asks for it sees it as it is.
 			if limiter == nil || isNil(limiter) {
 				return limiter
 			}

@@ -18,7 +18,7 @@ import (
 // Config.KeyHonoured and Config.BasePath. It also holds the warnings about operations not known to be at such an endpoint.
 
 // fillMethods checks Methods, and sets their default.
-func (c *Config) fillMethods() error {
+func fillMethods(c *Config) error {
 	c.methodsSet = c.Methods != nil
 	c.methodsHold = c.methodsSet || c.RequireKey && c.Operation == nil
 	if c.Methods == nil {
@@ -40,17 +40,17 @@ func (c *Config) fillMethods() error {
 }
 
 // fillHonoured checks KeyHonoured and BasePath.
-func (c *Config) fillHonoured() error {
+func fillHonoured(c *Config) error {
 	if b := c.BasePath; b != "" && (b[0] != '/' || strings.HasSuffix(b, "/") || strings.ContainsAny(b, "?#{} ")) {
 		return fmt.Errorf("the BasePath %q: want a path that begins with a slash and does not end with one, such as /gateway", b)
 	}
-	honoured, err := c.honouredAt()
+	honoured, err := honouredAt(c)
 	c.honoured, c.KeyHonoured = honoured, slices.Clone(c.KeyHonoured)
 	return err
 }
 
 // honouredAt returns the endpoints spelled by KeyHonoured.
-func (c *Config) honouredAt() ([]profile.Endpoint, error) {
+func honouredAt(c *Config) ([]profile.Endpoint, error) {
 	list := make([]profile.Endpoint, len(c.KeyHonoured))
 	for i, text := range c.KeyHonoured {
 		e, err := profile.ParseEndpoint(text)
@@ -70,8 +70,8 @@ func (c *Config) honouredAt() ([]profile.Endpoint, error) {
 
 // toldCoverage remembers the operations reported to the logger as not protected by a key.
 type toldCoverage struct {
-	unheard sync.Once
-	key     sync.Once
+	unheard sync.Once // of the one warning about requests of which nobody says that keys count
+	key     sync.Once // of the one warning about an unusual key
 	mu      sync.Mutex
 	at      map[string]bool // methods and normal paths
 }
@@ -120,13 +120,13 @@ func (n *notices) tellCoverage(ctx context.Context, s *request.Snapshot) {
 	}
 }
 
-// tellKey warns about a key: the API may not take it.
+// tellKey warns that the API may not accept a key: the profile does not say which keys it accepts.
 func (n *notices) tellKey(ctx context.Context, rec *persist.Record) {
 	cause := fmt.Errorf("profile %q does not say which keys its API takes, and this one has %d bytes, or other characters than letters, digits and -_.:=%%~; if the API refuses it, or cuts it, make a short one (Key.Short)", rec.Profile, len(rec.Key))
 	n.cfg.log(ctx, slog.LevelWarn, "a key that the API may not take (said once)", rec.Key, cause)
 }
 
-// tellUnheard warns about the method of an operation: it is unknown if the API honours keys on it.
+// tellUnheard warns that the API may ignore keys on the method of an operation: the profile does not list the method.
 func (n *notices) tellUnheard(ctx context.Context, rec *persist.Record) {
 	cause := fmt.Errorf("profile %q does not say that keys count on %s; if the API ignores them there, a second send takes effect twice: name a profile that lists its methods", rec.Profile, rec.Method)
 	n.cfg.log(ctx, slog.LevelWarn, "a method on which keys may not count (said once)", rec.Key, cause)

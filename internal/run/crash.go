@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -13,8 +12,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file handles a panic, or a runtime.Goexit, of somebody else's code: functions of the Config, methods of a journal or a
-// transport. Do hands a panic to its caller. Resume and Run have no caller able to catch it, so it becomes an error.
+// This file handles a panic, or a runtime.Goexit, of somebody else's code: functions of the Config, methods of
+// a journal or a transport. Do hands a panic to its caller. Resume and Run have no caller able to catch it, so
+// it becomes an error.
 
 // crash is one such end of somebody else's code.
 type crash struct {
@@ -34,6 +34,7 @@ func apart(f func()) *crash {
 				over <- nil
 				return
 			}
+			// Before recover: afterwards the frames of the panic are gone.
 			stack := debug.Stack()
 			over <- &crash{value: recover(), stack: stack}
 		}()
@@ -63,6 +64,7 @@ func withStack(stack *[]byte, f func() *result) func() *result {
 func crashOf(call *inflight.Call[*result], stack []byte) *crash {
 	value := call.Panicked()
 	if value == nil {
+		// After the callers had their answer.
 		value = call.PanickedLate()
 	}
 	return &crash{value: value, stack: stack, sends: call.Sends()}
@@ -74,8 +76,9 @@ func (c *crash) err() error { return crashCause(c.value) }
 // errGoexit is the cause of an error after somebody else's code ended its goroutine.
 var errGoexit = errors.New("a function of the caller's called runtime.Goexit")
 
-// crashCause returns the error for a panic with this value; nil is runtime.Goexit. If the value is no error, the result has its
-// type alone, since its text may hold a secret. An error is treated like an error returned by the function.
+// crashCause returns the error for a panic with this value; nil is runtime.Goexit. If the value is no error,
+// the result has its type alone, since its text may hold a secret. An error is treated like an error returned
+// by the function.
 func crashCause(value any) error {
 	switch v := value.(type) {
 	case nil:
@@ -88,71 +91,45 @@ func crashCause(value any) error {
 	return fmt.Errorf("a function of the caller's panicked with a %T", value)
 }
 
-// logCrash writes the cause and the stack of a crash; silent without a logger, and if the logger panics. key may
-// be empty. A stack has no values in it.
-func (c *Config) logCrash(ctx context.Context, msg, key string, crashed *crash) {
-	if c.Logger == nil {
-		return
-	}
-	defer func() { _ = recover() }() // nobody is left to be told
-	c.Logger.LogAttrs(ctx, slog.LevelError, "oncehttp: "+msg, slog.String("key", key),
-		slog.String("error", crashed.err().Error()), slog.String("stack", string(crashed.stack)))
-}
-
-// guard calls f apart, and waits for it. It logs and returns a crash of f; nil if f returned.
-func (c *Config) guard(ctx context.Context, msg string, f func()) *crash {
-	crashed := apart(f)
-	if crashed != nil {
-		c.logCrash(ctx, msg, "", crashed)
-	}
-	return crashed
-}
-
-// begin starts one of the goroutines of a pass; end waits for it. A crash of f is yielded like a failure of the
-// journal.
-func (p *pass) begin(f func()) {
-	p.workers.Go(func() {
-		if crashed := p.c.cfg.guard(p.ctx, "a pass has crashed", f); crashed != nil {
-			p.failed(fmt.Errorf("oncehttp: resume: %w", crashed.err()))
-		}
-	})
-}
-
 // drive is resume, and makes the operation's error of a crash: it is logged, told, and the operation is given
 // back. This process then leaves the operation alone for MaxPause. t may be nil.
-func (p *pass) drive(rec *persist.Record, t *turn) drove {
-	d, crashed := p.resume(rec, t)
+func (v *drives) drive(rec *persist.Record, t *turn) drove {
+	p := v.pass
+	d, crashed := v.resumption.resume(rec, t)
 	if crashed == nil {
 		return d
 	}
 	e := p.c.engine
+	// The same code would crash again: this process waits as long as it ever does.
 	until := e.now().Add(p.c.cfg.Retry.MaxPause).Round(0)
 	e.shared.crashes.Note(rec.ID, until, e.now())
 	p.c.cfg.logCrash(p.ctx, "an operation could not be resumed", rec.Key, crashed)
-	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBackCrashed(rec.ID) })
+	// The journal may be the one that crashes.
+	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { v.giveBackCrashed(rec.ID) })
 	failed := newError("resume", unclear(rec.Key), crashed.err())
 	failed.Sends, failed.NextAttempt = crashed.sends, until
-	p.c.cfg.blocked(p.ctx, rec, failed)
+	blocked(p.ctx, &p.c.cfg, rec, failed)
 	return drove{over: true, resumed: resumed{Result{Key: rec.Key}, failed}}
 }
 
-// giveBackCrashed gives up the lease of an operation after a crash of its run, as far as the lease is this client's. Other processes may
-// try the operation again soon; this one waits for Retry.MaxPause.
-func (p *pass) giveBackCrashed(id persist.ID) {
+// giveBackCrashed gives up the lease of an operation after a crash of its run, as far as the lease is this
+// client's. Other processes may try the operation again soon; this one waits for Retry.MaxPause.
+func (v *drives) giveBackCrashed(id persist.ID) {
+	p := v.pass
 	e, ctx := p.c.engine, context.WithoutCancel(p.ctx)
 	if !e.journalShared || e.leases.Runs(id) {
 		return
 	}
+	// As it is now: the run may have written before it crashed.
 	if now, err := e.journal.Get(ctx, id); err == nil {
 		e.writer.giveBack(ctx, now, p.again())
 	}
 }
 
-// resting reports whether this client does not try an operation now: a run of it has crashed not long ago, or the client could not send it.
-func (e *engine) resting(id persist.ID) bool { return !e.restsUntil(id).IsZero() }
-
-// restsUntil returns the time of this client's next try of an operation after a crash or an impossible send; zero: now.
-func (e *engine) restsUntil(id persist.ID) time.Time {
+// restsUntil returns the time of this client's next try of an operation after a crash of its run, not long ago,
+// or an impossible send; zero: now.
+func restsUntil(e *engine, id persist.ID) time.Time {
 	now := e.now()
+	// Both are reasons of this process alone. Others may try the operation.
 	return later(e.shared.crashes.Until(id, now), e.aside.Until(id, now))
 }

@@ -3,8 +3,6 @@ package run
 import (
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -25,8 +23,9 @@ type declarations struct {
 // declaration tells if a request through Transport is an operation.
 type declaration struct {
 	req       *http.Request // to be used from now on: a body may have been read to find a key
-	operation bool
+	operation bool          // else it passes as it is
 	made      *request.Made // NewKey's answer, if it was asked
+	byContext bool          // nothing but the key in its context declares it one
 }
 
 // declared looks at a request through Transport. In the end, whatever Operation or NewKey do, the request's body is either in the
@@ -43,35 +42,38 @@ func (s *declarations) declared(req *http.Request) (d declaration) {
 		decided = true
 		return d
 	}
-	p := s.cfg.profileFor(req.URL)
+	p := s.cfg.profiles().at(req.URL)
+	// A key in the request decides alone: no function of the user is asked.
 	d.operation, d.req = s.cfg.reader.Carries(req, p)
 	if !d.operation {
-		d.operation, d.made = s.declares(d.req, p)
+		d.operation, d.made, d.byContext = s.declares(d.req, p)
 	}
 	decided = true
 	return d
 }
 
-// declares reports whether a request without a key is an operation all the same, and returns NewKey's answer if NewKey was asked.
-func (s *declarations) declares(req *http.Request, p *profile.Profile) (operation bool, made *request.Made) {
+// declares reports whether a request without a key is an operation all the same, and returns NewKey's answer if NewKey was asked. byContext: it is
+// one by the key in its context alone.
+func (s *declarations) declares(req *http.Request, p *profile.Profile) (operation bool, made *request.Made, byContext bool) {
 	cfg, method := s.cfg, request.Method(req)
 	_, keyed := req.Context().Value(inflight.RequestKey{}).(string)
 	switch {
 	case cfg.methodsHold && cfg.listsMethod(method):
-		return true, nil
-	case !cfg.methodsSet && cfg.named(p) && cfg.reader.AtEndpoint(req, p):
-		return true, nil
+		return true, nil, false
+	case !cfg.methodsSet && cfg.profiles().named(p) && cfg.reader.Endpoints.Has(req, p):
+		return true, nil, false
 	case cfg.Operation != nil:
 		if operation, made = s.askOperation(req); operation {
-			return true, made
+			return true, made, false
 		}
-	case keyed && request.Writes(cfg.reader.Shown(req)):
-		return true, nil
+	case keyed && request.Writes(cfg.reader.Bodies.Shown(req)):
+		return true, nil, true
 	}
-	if keyed || cfg.randomKeys || !cfg.listsMethod(method) || !cfg.reader.MayMake(p) {
-		return false, nil
+	if keyed || cfg.randomKeys || !cfg.listsMethod(method) || !cfg.reader.Keys.MayMake(p) {
+		return false, nil, false
 	}
-	return s.askNewKey(req)
+	operation, made = s.askNewKey(req)
+	return operation, made, false
 }
 
 // askOperation asks Config.Operation. If the request comes from Operation itself, it is an operation without a key.
@@ -85,14 +87,16 @@ func (s *declarations) askOperation(req *http.Request) (operation bool, made *re
 	}
 	work := inflight.NewNaming(req.Context(), asking)
 	defer work.End()
-	shown := s.cfg.reader.Shown(req)
+	// A copy: the function may read a body by GetBody, and leaves the request as it is.
+	shown := s.cfg.reader.Bodies.Shown(req)
 	return s.cfg.Operation(shown.WithContext(work.Context(req.Context()))), nil
 }
 
 // operationAsked is a client in the role of asking its Operation.
 type operationAsked declarations
 
-// askNewKey asks Config.NewKey. The request is an operation, with its key or its error, unless the error is ErrNoKey.
+// askNewKey calls Config.NewKey for req. For ErrNoKey it returns false and nil: the request is no operation. Otherwise made has the key, or another
+// error of NewKey.
 func (s *declarations) askNewKey(req *http.Request) (operation bool, made *request.Made) {
 	if s.visits.enter(roundTripVisit) {
 		defer s.visits.leave(roundTripVisit)
@@ -103,12 +107,3 @@ func (s *declarations) askNewKey(req *http.Request) (operation bool, made *reque
 	}
 	return true, made
 }
-
-// listsMethod reports whether a method is one of Methods in any letter case. A request with another letter case is an operation, and is
-// refused.
-func (c *Config) listsMethod(method string) bool {
-	return slices.ContainsFunc(c.Methods, func(m string) bool { return strings.EqualFold(m, method) })
-}
-
-// named reports whether the user named a profile.
-func (c *Config) named(p *profile.Profile) bool { return c.profileSet || p != c.Profile }

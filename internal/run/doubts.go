@@ -34,6 +34,7 @@ func mayBeSentUntil(rec *persist.Record) time.Time {
 // may be begun all the same: the journal has it already, or a look at a few notes made room. A failing journal
 // makes none.
 func (d *doubts) makesRoom(ctx context.Context, id persist.ID) bool {
+	// Then the begin finds the record, and nothing is noted.
 	if _, err := d.journal.Get(ctx, id); err == nil {
 		return true
 	}
@@ -50,7 +51,7 @@ func (d *doubts) lookAgain(ctx context.Context, most int) error {
 	return d.notes.Look(d.now(), most, func(id persist.ID) (persist.Record, error) { return d.journal.Get(ctx, id) })
 }
 
-// answered notes the recording of an answer known to callers, or its failure err.
+// answered notes the result of recording an answer that callers already know. err is nil if the journal has recorded it.
 func (d *doubts) answered(rec *persist.Record, err error) {
 	if err == nil {
 		d.notes.Recorded(rec.ID)

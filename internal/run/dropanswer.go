@@ -15,11 +15,11 @@ import (
 // This file holds Config.DropAnswer: the members that no journal keeps of an answer.
 
 // checkDropAnswer checks the pointers of DropAnswer: their form and number, and that no profile reads a value that would be missing.
-func (c *Config) checkDropAnswer() error {
+func checkDropAnswer(c *Config) error {
 	if err := request.CheckDropped(c.DropAnswer); err != nil {
 		return fmt.Errorf("in DropAnswer: %w", err)
 	}
-	_, profiles := c.profiles()
+	_, profiles := c.profiles().all()
 	for _, p := range profiles {
 		if read, dropped := readsDropped(p, c.DropAnswer, ofList(listOf(p))); dropped != "" {
 			return fmt.Errorf("DropAnswer has %q, and the profile %q reads %q of an answer (%s): leave it out, or take another profile",
@@ -128,7 +128,7 @@ var digestHeaders = []string{"Content-Length", "Content-Md5", "Digest", "Content
 // record named. So no client writes what either does not want in the journal. They go from each item of a list of the record's profile, too: a
 // lookup finds the operation's resource there. The answer then names the pointers. A second call takes nothing more, and the names of the first
 // stay. a.Header is a copy afterwards if it is changed. A body that is not one JSON value goes whole, as one over MaxResponseBytes does.
-func (c *Config) dropMembers(rec *persist.Record, a *persist.Answer) {
+func dropMembers(c *Config, rec *persist.Record, a *persist.Answer) {
 	pointers := slices.Clone(c.DropAnswer)
 	for _, pointer := range rec.DropAnswer {
 		if !slices.Contains(pointers, pointer) {
@@ -138,7 +138,7 @@ func (c *Config) dropMembers(rec *persist.Record, a *persist.Answer) {
 	if len(pointers) == 0 || a.BodyDropped || len(a.Body) == 0 {
 		return
 	}
-	rest, removed, err := withoutMembers(a, pointers, listOf(c.knownProfile(rec)))
+	rest, removed, err := withoutMembers(a, pointers, listOf(c.profiles().known(rec)))
 	if err != nil {
 		a.Body, a.BodyDropped = nil, true
 		return

@@ -2,27 +2,22 @@ package run
 
 import (
 	"context"
+	"errors"
 	"net/http"
-	"net/url"
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/google/uuid"
 
 	"github.com/oncehttp/oncehttp/internal/alike"
 	"github.com/oncehttp/oncehttp/internal/authorized"
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/known"
-	"github.com/oncehttp/oncehttp/internal/lanes"
 	"github.com/oncehttp/oncehttp/internal/lease"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/owner"
 	"github.com/oncehttp/oncehttp/internal/place"
-	"github.com/oncehttp/oncehttp/internal/request"
-	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // engine runs operations for the calls of one client, Do's and Resume's alike: a recovered operation cannot behave differently
@@ -53,13 +48,14 @@ type engine struct {
 	lacking  metLacks      // the reasons for leaving operations alone
 	origins  known.Origins // not reached by this client; others may have another Transport
 	passesBy known.Origins // with operations to leave alone only, by the latest look of a pass
-	aside    known.Aside   // operations not sendable now by this client alone
+	refused  refusedCredentials
+	aside    known.Aside // operations not sendable now by this client alone
 
-	wake       func()        // tells this client's Run that something may be due; never waits
-	owes       func()        // tells this client's Run that a result may be owed; never waits
-	delivering atomic.Int32  // the number of Runs with deliveries of results
-	unowed     unowed        // ends without a result for OnResult
-	found      chan struct{} // holds one from the look at the other records until what Config.Reconcile found is written
+	wake       func()       // tells this client's Run that something may be due; never waits
+	owes       func()       // tells this client's Run that a result may be owed; never waits
+	delivering atomic.Int32 // the number of Runs with deliveries of results
+	unowed     unowed       // ends without a result for OnResult
+	found      foundNow     // objects by which operations are being settled
 
 	notifier persist.Notifier     // tells other processes; nil: the journal cannot
 	late     persist.LateFinisher // the journal, if an answer may be given before its record says so; else nil
@@ -70,18 +66,19 @@ type engine struct {
 // newEngine returns the engine of a client. The client has its Config, and its channels.
 func newEngine(c *Client, common *shared) *engine {
 	cfg, own, self, host := &c.cfg, c.cfg.Journal, uuid.NewString(), c.cfg.leaseHost()
+	// All reads of the engine go through it: an erased record has its name for whoever asks by it.
 	journal := erasedNames{own}
-	leases, journalShared := lease.New(host, common.clock, self)
+	leases, claims, journalShared := lease.New(host, common.clock, self)
 	e := &engine{
 		cfg: cfg, journal: journal, shared: common, host: host, now: common.clock.Now,
-		holder:   holder{owner: self, leases: leases, clock: common.clock, journalShared: journalShared},
+		holder:   holder{owner: self, leases: leases, claims: claims, clock: common.clock, journalShared: journalShared},
 		owners:   owner.Owners{Journal: journal, Secrets: &common.secrets},
 		places:   place.Places{Journal: journal},
 		marks:    &toldMarks{journal, cfg},
 		notifier: notifier(own), late: lateFinisher(own), loopRequest: newLoopRequest(),
-		lacking: metLacks{met: make(chan struct{}, 1)}, found: make(chan struct{}, 1),
-		owes: func() { tellOnce(c.owed) },
-		wake: func() { tellOnce(c.due) },
+		lacking: metLacks{met: make(chan struct{}, 1)},
+		owes:    func() { tellOnce(c.owed) },
+		wake:    func() { tellOnce(c.due) },
 	}
 	now := func() time.Time { return e.now() } // a test may replace it
 	e.results, e.doubts = &owedResults{journal, cfg, now}, &doubts{journal, &common.notes, now}
@@ -89,7 +86,7 @@ func newEngine(c *Client, common *shared) *engine {
 	e.seats = &seats{cfg, e.places, e.owners}
 	e.alike = &alike.Lookalikes{
 		Journal: journal, Shared: journalShared, Known: &common.alike, Notes: &common.notes, Calls: common.calls,
-		Reader: &cfg.reader, RandomKeys: cfg.randomKeys, Now: now, Recorded: e.recorded,
+		Reader: &cfg.reader, RandomKeys: cfg.randomKeys, Now: now, Recorded: e.recorded, Patience: cfg.Retry.patience(),
 	}
 	e.writer = &writer{
 		cfg: cfg, journal: journal, holder: &e.holder, now: now, form: &common.form, notes: &common.notes, begins: &common.begins, doubts: e.doubts, alike: e.alike,
@@ -113,17 +110,17 @@ func tellOnce(told chan<- struct{}) {
 
 // shared is the state common to the clients of one journal in this process.
 type shared struct {
-	calls   *inflight.Table[*result]
-	clock   *lease.Clock
-	alike   alike.Known
-	notes   known.Notes  // knowledge missing in the journal
-	begins  known.Begins // of all operations
-	secrets owner.Secrets
-	results deliveries
-	crashes known.Crashes // of runs awaited by a pass only
-	form    form
+	calls   *inflight.Table[*result] // under way, by operation: one for each, in this process
+	clock   *lease.Clock             // the journal's, if others share it
+	alike   alike.Known              // requests that may be in doubt, for calls without a key
+	notes   known.Notes              // knowledge missing in the journal
+	begins  known.Begins             // of all operations
+	secrets owner.Secrets            // the journal's secret, once it was asked for
+	results deliveries               // under way: no result is delivered twice at once
+	crashes known.Crashes            // of runs awaited by a pass only
+	form    form                     // of the records: the journal holds it once this process has begun one
 
-	authorized authorized.Origins
+	authorized authorized.Origins // the origins to which a client sends with Authorize
 }
 
 // callers gives a run the needed facts about the callers waiting for it.
@@ -142,102 +139,53 @@ type callers interface {
 	Answer(*result)                     // gives them the result before the run is over
 }
 
-// run is one run of the attempt loop over one record: one Do, or one record in one Resume. The Drive decides, and the run does its steps. One
-// goroutine uses it.
-type run struct {
-	*engine
-	journal     persist.Journal // the engine's, with the run's stopwatch
-	took        *stopwatch      // the run's time, by its parts
-	call        callers
-	name        string              // of the call, for errors
-	rec         persist.Record      // as last read or written, with the attempts of this run added
-	prof        *profile.Profile    // the record's; nil until it is looked up, or if none is known
-	credentials request.Credentials // of the caller's request; empty in a pass
-	target      *url.URL            // the URL to send to
-
-	given    operation.Given // the drive's knowledge at its beginning
-	drive    operation.Drive
-	owed     uint64       // result.owed; zero: nothing is owed
-	handed   *handover    // result.handed; nil: no caller has the answer before its record
-	lost     bool         // Config.Observe knows of the loss of the lease
-	resolved bool         // the record says that the operation has ended, and that its callers know the end
-	watched  *known.Watch // over the key forgotten by this run; nil: the run forgot none
-
-	fair     bool            // a fair Run has claimed the operation
-	turns    lanes.Turns     // they bound the sends at the same time
-	admitted bool            // Admit has returned nil, and Dismiss has not followed yet
-	stack    *[]byte         // gets the stack of a crash of the limiter; nil: the stack is not kept
-	leaves   bool            // in Admit: a long wait for the limiter ends with errLimited
-	returns  bool            // leaves may be set: the run is of a pass, or of a call with a key and without plain HTTP
-	before   *persist.Record // the record before adopt marked it; nil: adopt wrote no mark, or returns is false
-	ahead    int             // further requests already let out by the limiter
-	turn     *turn           // the next answer of the limiter, from an earlier wait; nil: the limiter is asked anew
-	refused  error           // of the limiter before the first attempt; then no token is fetched
-
-	started   time.Time                   // of the call's first drive, by this process's own clock
-	schedule  *backoff.ExponentialBackOff // nil before the first wait
-	sender    wire.Sender                 // set by loop
-	signed    *http.Request               // the last one of the attempt, with credentials of Config.Authorize; nil: it has none of them
-	begun     int                         // sends of the current request, redirects included
-	moreSends int                         // sends since the last result given to the drive
-	firstSeen bool                        // inLoop was called
-	endWait   func() bool                 // removes the AfterFunc of a wait; nil: there is no wait
-	endSpan   func(*Event)                // of Config.Instrument; nil: it has none, or was called
-	latest    *Event                      // of the run; nil: there was none
-	oneWire   bool                        // keyTaken has found no other operation with the key on the wire
-	token     string                      // the server's, fetched or kept from an earlier run; empty: none
-
-	answers int             // so far; the drive names each by its number, from 1
-	own     heard           // the latest attempt's own, or the lookup's before one
-	last    heard           // the counting answer, and the latest error
-	flawed  *persist.Answer // the latest 2xx with a classify.Flaw, as far as it was kept; nil if there was none
-	failed  error           // of the latest failed step
-	gaveUp  error           // the reason for no further attempt, as in stopCause; errLimited if the limiter takes long
-}
-
 // do begins the operation of op and runs it. If a record of the operation exists, the record decides about the
 // call instead (existing.resolve). do runs on the call's goroutine. Its result is never nil, and is for all
 // callers of the call. If the journal refused the begin, nothing was sent, and the error says whether a record may
 // exist all the same.
 func (e *engine) do(call callers, name string, op *preparedRequest) *result {
+	// The caller may leave, and read its own stopwatch meanwhile.
 	took := op.took.copy()
 	took.enter(&took.spent.Journal)
+	// Before the begin: a record of it would be found, and sent, by others.
 	res := e.admission.mayBegin(call.Values(), name, op)
 	if res != nil {
 		e.tellNotBegun(call, took, op, res.err)
 		return res
 	}
 	rec, created, err := e.begin(call.Values(), op)
+	if err == nil && intent.LeavesBegun(created, op.stood) {
+		err := leaveBegun(call.Values(), e, name, &rec)
+		e.tellNotBegun(call, took, op, err)
+		return &result{err: err}
+	}
 	took.leave()
-	r := e.newRun(call, name, took)
+	r := newRun(e, call, name, took)
 	if err != nil {
-		if res := (existing{r}).keptAnswer(op); res != nil {
+		// A journal that takes no write may still read: an answer that it has needs no more.
+		if res := r.existing().keptAnswer(op); res != nil {
 			return res
 		}
 		res := &result{err: e.unbegun.errorOfBegin(call.Values(), name, op, true, err)}
 		e.tellNotBegun(call, took, op, res.err)
 		return res
 	}
-	r.rec, r.prof, r.credentials, r.target = rec, op.prof, op.credentials, op.target
-	r.given.Created, r.returns = created, !op.rec.PlainHTTP && !op.rec.KeyOfOneCall()
+	r.task.rec, r.task.prof, r.task.credentials, r.task.target = rec, op.prof, op.credentials, op.target
+	r.task.given.Created, r.permit.returns = created, !op.rec.PlainHTTP && !op.rec.KeyOfOneCall()
+	// The call may have left this operation before, for its limiter: its turn and its bounds go on.
 	op.left.goesOn(r)
 	if !created {
-		r.credentials = op.read.CredentialsFor(&rec)
-		if res := (existing{r}).resolve(op); res != nil {
+		// The beginner of the record may have left out other headers than this client.
+		r.task.credentials = op.read.CredentialsFor(&rec)
+		if res := r.existing().resolve(op); res != nil {
 			if !res.elsewhere {
-				r.tellOpened(res)
+				r.report.tellOpened(res)
 			}
 			return res
 		}
 	}
-	r.tellStep(EventBegun)
+	r.report.tellStep(EventBegun)
 	return r.execute()
-}
-
-// newRun returns a run for a call of this name. The run has no record, profile or credentials yet; the caller sets
-// them before adopt or execute. took becomes the run's own stopwatch.
-func (e *engine) newRun(call callers, name string, took *stopwatch) *run {
-	return &run{engine: e, journal: took.timed(e.journal), took: took, call: call, name: name, turns: lanes.Free{}}
 }
 
 // begin begins the operation, stamped by the journal's clock. If a record exists, begin returns it unchanged, and
@@ -250,87 +198,27 @@ func (e *engine) begin(ctx context.Context, op *preparedRequest) (rec persist.Re
 	return e.writer.begin(ctx, e.writer.intent(op))
 }
 
-// execute makes attempts until the drive allows no further one, or a limit ends the run, and records the outcome.
-// The record must say before that it may be sent (begin or adopt), and on a shared journal its lease must be this
-// client's. execute renews the lease until the last write, which gives it up; if that write fails, the lease ends
-// by itself. A result with left set has no outcome: the operation was given back, and its call waits for the
-// limiter.
-func (r *run) execute() *result {
-	r.leases.Begin(&r.rec)
-	defer r.leases.End(r.rec.ID)
-	r.begins()
-	over := false
-	defer func() { r.leave(over) }()
-	if res := r.leaveLimited(); res != nil {
-		over = true
-		r.tellLeft(res)
-		return res
-	}
-	r.loop()
-	r.stopWaiting()
-	_ = r.clock.Notice(r.call.Values(), r.host) // if the journal cannot be asked, nothing can be recorded either
-	res := r.leaveBetween()
-	if res == nil {
-		res = r.end()
-	}
-	switch {
-	case r.turn == nil:
-	case r.gaveUp == errLimited && (r.given.Pass || res.left != nil): // it goes on after the turn
-		r.turn.leaveToken(r)
-	default: // the run is over, and takes no turn
-		r.turn.stop(errLimited)
-	}
-	over = true
-	return res
+// leaveBegun forgets an operation that a call has just begun, unless an Enqueue has promised it meanwhile, and returns the error for its caller: see intent.LeavesBegun.
+// If the journal fails, the looks before the first send find again what stands in its way.
+func leaveBegun(ctx context.Context, e *engine, name string, rec *persist.Record) error {
+	_ = e.journal.Forget(ctx, *rec)
+	return newError(name, unclear(rec.Key), errors.New("its record was forgotten while the call looked at another operation in its way; make the call again"), ErrInFlight)
 }
 
-// end records the outcome and returns the result. If the journal may write late, the waiting callers have a
-// confirmed answer before its record. If the write of a confirmed answer fails, the engine notes it, so that Flush
-// can tell of it.
-func (r *run) end() *result {
-	d := ending{r}
-	if d.answersFirst() {
-		return d.answerFirst()
-	}
-	err := d.conclude(d.journal.Finish)
-	res := d.result()
-	if d.drive.Writing() == operation.EndConfirmed && res.err == nil {
-		d.engine.doubts.answered(&d.rec, err)
-	}
-	return d.finished(res)
+// recorded waits until the records of the operations selected by pick agree with the answers given to callers
+// before. Errors: the cause of ctx, and those known to waitedInVain.
+func (e *engine) recorded(ctx context.Context, pick func(persist.ID) bool) error {
+	return e.shared.calls.Ended(ctx, e.cfg.Retry.patience(), pick)
 }
 
-// finished tells Config.Observe and the log of the end of the run, and returns res. It sets res.notShared if the
-// run ended in an error while its client drains: joined callers of other clients start again then.
-func (r *run) finished(res *result) *result {
-	defer r.stillFree(res)
-	r.tellHeld()
-	res.notShared = res.err != nil && r.call.Draining().Err() != nil
-	if r.heard() || r.endSpan != nil {
-		e := r.event(EventFinished)
-		e.Outcome, e.Err, e.Rule, e.Hold = r.known(), res.err, r.rule(), r.holds()
-		e.answeredBy(r.last.Answer, r.drive.Proof().Replayed)
-		r.ends(e)
-		r.tell(e)
+// tellNotBegun tells Config.Observe of a call's error before it has a record. took and op are the call's; op is
+// not changed.
+func (e *engine) tellNotBegun(call callers, took *stopwatch, op *preparedRequest, err error) {
+	if e.cfg.Observe == nil {
+		return
 	}
-	r.logEnd(res)
-	return res
-}
-
-// op returns the operation as its record says. Without a known profile, the window has no lower bound.
-func (r *run) op() operation.Op {
-	if r.prof == nil {
-		return operation.OpOf(&r.rec, 0)
-	}
-	return operation.OpOf(&r.rec, r.prof.Window.Floor)
-}
-
-// givenNow returns the facts for a new drive: those of the call, of the Config and of the profile. r.prof must be
-// set.
-func (r *run) givenNow() operation.Given {
-	g := r.given
-	g.AskFirst = (r.cfg.Retry.AskFirst || r.rec.AskFirst) && len(r.prof.Duplicate) > 0
-	g.OwnKey = r.rec.KeyOfOneCall() && r.cfg.randomKeys
-	g.Late, g.LeastDelay = r.late != nil, r.prof.MinDelay
-	return g
+	work := call.Work()
+	work.Visit()
+	defer work.Return()
+	e.cfg.observe(call.Values(), notBegun(op, call.Number(), took, err))
 }

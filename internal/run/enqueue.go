@@ -11,44 +11,49 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Enqueue is oncehttp.Client.Enqueue.
+// Enqueue implements oncehttp.Client.Enqueue: it records an operation, which a Resume or Run sends later.
 func (c *Client) Enqueue(req *http.Request, key string) error {
 	const name = "enqueue"
 	if c.enter("Enqueue") {
 		defer c.visits.leave("Enqueue")
 	}
-	op, err := c.prepare(name, req, key)
+	op, err := prepare(c, name, req, key)
 	if err != nil {
 		return err
 	}
 	ctx := inflight.WithoutKey(req.Context())
+	// The whole call is the journal's work.
 	op.took.enter(&op.took.spent.Journal)
-	created, err := c.enqueue(ctx, name, op)
+	created, err := enqueue(ctx, c.engine, name, op)
 	op.took.leave()
 	if err != nil {
-		return c.notBegun(ctx, op.took, op, err)
+		return tellNotBegun(ctx, c, op.took, op, err)
 	}
-	c.tellEnqueued(ctx, op, created)
+	tellEnqueued(ctx, &c.cfg, op, c.engine.shared.calls.Number(), created)
 	c.engine.wakeAll()
 	return nil
 }
 
-// enqueue records an operation to be sent, or promises the send of an existing one.
-func (c *Client) enqueue(ctx context.Context, name string, op *preparedRequest) (created bool, err error) {
+// enqueue records an operation to be sent, or promises the send of an existing one. After nil the record is
+// durable, and a Resume or Run sends it. created is false if it was there: the same request may be enqueued as
+// often as one likes.
+func enqueue(ctx context.Context, e *engine, name string, op *preparedRequest) (created bool, err error) {
 	for try := range enqueueTries {
-		rec, created, err := c.engine.writer.begin(ctx, *op.rec)
+		rec, created, err := e.writer.begin(ctx, *op.rec)
 		switch {
 		case err != nil:
-			return false, c.engine.unbegun.errorOfBegin(ctx, name, op, false, err)
+			return false, e.unbegun.errorOfBegin(ctx, name, op, false, err)
 		case created:
 			return true, nil
 		}
-		res, err := c.engine.enqueueBeside(ctx, name, rec, op, try == 0)
+		res, err := enqueueBeside(ctx, e, name, rec, op, try == 0)
 		switch {
 		case res != nil:
 			return false, res.err
 		case err == nil:
 			return false, nil
+		// ErrStale and ErrNotFound: another call or process has changed or ended the record since. The next
+		// look decides anew.
 		case !errors.Is(err, errLookAgain) && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound):
 			return false, journalError(name, &rec, err)
 		}
@@ -59,22 +64,24 @@ func (c *Client) enqueue(ctx context.Context, name string, op *preparedRequest) 
 // errLookAgain is seen by nobody: the call looks at the record of its key again.
 var errLookAgain = errors.New("the record may be another one now")
 
-// enqueueBeside does the part of an Enqueue beside an existing record of its key: operation.Op.Open decides. A result is a refusal. The error is the
-// journal's, or errLookAgain. first: it is the call's first look.
-func (e *engine) enqueueBeside(ctx context.Context, name string, rec persist.Record, op *preparedRequest, first bool) (*result, error) {
+// enqueueBeside does the part of an Enqueue beside an existing record of its key: operation.Call.Open decides. A
+// result is a refusal. The error is the journal's, or errLookAgain. first: it is the call's first look.
+func enqueueBeside(ctx context.Context, e *engine, name string, rec persist.Record, op *preparedRequest, first bool) (*result, error) {
 	values := context.WithoutCancel(ctx)
 	call, o := op.known(&rec), operation.OpOf(&rec, 0)
+	// It changes the answer of Open: a promise takes the place of a send.
 	call.Enqueues = true
+	// A caller must not be promised an operation that a person has replaced.
 	by, replaced, err := e.admission.unbegun.replacement(values, &rec)
 	if err != nil {
 		return nil, err
 	}
 	call.Replaced = replaced
-	says := o.Open(call)
+	says := call.Open(&o)
 	switch says {
 	case operation.SaysUnreadable:
 		return &result{err: journalError(name, &rec, rec.Sealed())}, nil
-	case operation.SaysElsewhere:
+	case operation.SaysElsewhere: // the begin goes to another place then
 		if err := e.seats.placeAnew(ctx, op); err != nil {
 			return &result{err: e.unbegun.errorOfPlace(ctx, name, op, err)}, nil
 		}
@@ -85,12 +92,16 @@ func (e *engine) enqueueBeside(ctx context.Context, name string, rec persist.Rec
 		return e.refusals.refuseStranger(ctx, name, rec.ID), nil
 	case operation.SaysReplaced:
 		return e.refusals.refuseReplaced(values, name, &rec, &by), nil
+	case operation.SaysSkipped:
+		return e.refusals.refuseSkipped(values, name, &rec), nil
 	case operation.Promises:
-		return e.promise(values, name, rec, op.rec)
+		return promise(values, e, name, rec, op.rec)
 	}
+	// A caller may have an answer that the record has not yet: what it says would then be behind the truth.
 	if first && o.MayLag(says) && e.recorded(ctx, func(id persist.ID) bool { return id == rec.ID }) == nil {
 		return nil, errLookAgain
 	}
+	// Written before it is told: a person must know who was told of an end.
 	if says.Tells() {
 		if err := e.marks.note(ctx, &rec); err != nil {
 			return nil, err
@@ -99,65 +110,67 @@ func (e *engine) enqueueBeside(ctx context.Context, name string, rec persist.Rec
 	return e.refusals.notSame(values, name, &rec, op), nil
 }
 
-// promise promises the send of an existing operation, by the terms of intent: operation.Promise decides. A result is a refusal; the error is
-// the journal's. name is the call's name, for errors.
-func (e *engine) promise(ctx context.Context, name string, rec persist.Record, intent *persist.Record) (*result, error) {
+// promise promises the send of an existing operation, by the terms of intent: operation.PromiseOf decides. A
+// result is a refusal; the error is the journal's. name is the call's name, for errors.
+func promise(ctx context.Context, e *engine, name string, rec persist.Record, intent *persist.Record) (*result, error) {
 	ctx = context.WithoutCancel(ctx)
 	op := operation.OpOf(&rec, 0)
-	switch op.Promise(intent.Created) {
+	switch operation.PromiseOf(&op, intent.Created) {
 	case operation.PromisesHeld:
 		return e.refusals.refuse(ctx, name, &rec, operation.Same, fmt.Errorf("held: %s", rec.HoldReason), ErrHeld), nil
 	case operation.PromisesEnded:
 		if err := e.marks.note(ctx, &rec); err != nil {
 			return nil, err
 		}
-		return e.refusals.refuse(ctx, name, &rec, operation.Same, nil, whyFinal(&rec)), nil
+		return e.refusals.refuse(ctx, name, &rec, operation.Same, contradictedBy(&rec), whyFinal(&rec)), nil
 	case operation.PromisesKept:
 		return nil, nil
 	}
 	return nil, e.writer.promise(ctx, rec, op.Promised(intent.SendBefore))
 }
 
-// enqueueTries bounds the looks of Enqueue at an operation changed by others
-// meanwhile. Each of them gets on with it: a few looks are enough.
+// enqueueTries bounds the looks of Enqueue at an operation changed by others meanwhile. Each of them gets on
+// with it: a few looks are enough.
 const enqueueTries = 100
 
-// Prepare is oncehttp.Client.Prepare.
+// Prepare implements oncehttp.Client.Prepare: it returns the record that Enqueue would write, and writes nothing.
 func (c *Client) Prepare(req *http.Request, key string) (persist.Record, error) {
 	if c.enter("Prepare") {
 		defer c.visits.leave("Prepare")
 	}
-	op, err := c.prepare("prepare", req, key)
+	op, err := prepare(c, "prepare", req, key)
 	if err != nil {
 		return persist.Record{}, err
 	}
 	return *op.rec, nil
 }
 
-// prepare reads a request to be enqueued. name is the call's name, for errors.
-func (c *Client) prepare(name string, req *http.Request, key string) (*preparedRequest, error) {
-	if err := c.checkCall(context.Background(), name, key); err != nil {
+// prepare reads a request to be enqueued, and closes its body. name is the call's name, for errors. Nothing is
+// written: the record of the result is begun by enqueue, or by the caller of Client.Prepare in a transaction of
+// its own. The time for the first send counts from here.
+func prepare(c *Client, name string, req *http.Request, key string) (*preparedRequest, error) {
+	if err := checkCall(context.Background(), c, name, key); err != nil {
 		if req != nil {
 			closeBody(req)
 		}
 		return nil, err
 	}
 	if req == nil {
-		return nil, c.engine.unbegun.noRequest(name, key)
+		return nil, noRequest(c.engine.unbegun, name, key)
 	}
-	took := c.cfg.stopwatch()
-	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true, queued: true}, false)
+	took := newStopwatch(&c.cfg)
+	op, err := readRequest(c, req, keySource{key: key, given: key != "", chosen: true, queued: true}, false)
 	op.took = took
 	ctx := inflight.WithoutKey(req.Context())
 	if err != nil {
 		err = c.engine.unbegun.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err))
 	} else {
 		took.enter(&took.spent.Journal)
-		err = c.mayEnqueue(ctx, name, op)
+		err = mayEnqueue(ctx, c.engine, c.draining, name, op)
 		took.leave()
 	}
 	if err != nil {
-		return nil, c.notBegun(ctx, took, op, err)
+		return nil, tellNotBegun(ctx, c, took, op, err)
 	}
 	op.rec.Created = c.engine.now().Round(0)
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
@@ -165,22 +178,23 @@ func (c *Client) prepare(name string, req *http.Request, key string) (*preparedR
 	return op, nil
 }
 
-// mayEnqueue chooses the place of an operation. It returns an error if the operation must not be enqueued, or the journal fails.
-func (c *Client) mayEnqueue(ctx context.Context, name string, op *preparedRequest) error {
-	if err := c.engine.seats.place(ctx, op); err != nil {
-		return c.engine.unbegun.errorOfPlace(ctx, name, op, err)
+// mayEnqueue chooses the place of an operation. It returns an error if the operation must not be enqueued, or
+// the journal fails. The errors are complete. The place comes first, since each of the errors depends on it.
+func mayEnqueue(ctx context.Context, e *engine, draining context.Context, name string, op *preparedRequest) error {
+	if err := e.seats.place(ctx, op); err != nil {
+		return e.unbegun.errorOfPlace(ctx, name, op, err)
 	}
-	if c.draining.Err() != nil {
-		return c.engine.unbegun.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
+	if draining.Err() != nil {
+		return e.unbegun.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
 	}
-	if err := c.engine.admission.checkOthers(ctx, name, op); err != nil {
+	if err := e.admission.checkOthers(ctx, name, op); err != nil {
 		return err
 	}
-	if err := c.cfg.lacksToBegin(op.rec, op.prof).Err(); err != nil {
-		return c.engine.unbegun.errorBeforeRead(ctx, name, op.named, err, ErrConfig)
+	if err := e.cfg.gate().lacksToBegin(op.rec, op.prof).Err(); err != nil {
+		return e.unbegun.errorBeforeRead(ctx, name, op.named, err, ErrConfig)
 	}
-	if err := c.engine.clock.Sync(ctx, c.engine.host); err != nil {
-		return c.engine.unbegun.errorOfBegin(ctx, name, op, false, err)
+	if err := e.clock.Sync(ctx, e.host); err != nil {
+		return e.unbegun.errorOfBegin(ctx, name, op, false, err)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -14,13 +16,14 @@ import (
 // eraseName is the call in errors.
 const eraseName = "erase"
 
-// Erase is oncehttp.Client.Erase.
+// Erase implements oncehttp.Client.Erase: it takes all out of an ended operation that no second effect depends on.
 func (c *Client) Erase(ctx context.Context, key string, chosen Chosen) error {
 	ctx, leave, err := c.visitKey(ctx, "Erase", eraseName, key)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	// Asked before anything else: without it, no look at the record helps.
 	eraser, can := persist.As[persist.Eraser](c.cfg.Journal)
 	if !can {
 		return c.wrong(ctx, eraseName, key, chosen, fmt.Errorf("a %T cannot erase (persist.Eraser)", c.cfg.Journal))
@@ -38,7 +41,8 @@ type erasure struct {
 	chosen *Chosen
 }
 
-// do erases the operation and the others of its intent, once all of them may be. The operation itself is the last: so an Erase that was cut off is done again.
+// do erases the operation and the others of its intent, once all of them may be. The operation itself is the
+// last: so an Erase that was cut off is done again.
 func (e erasure) do(id persist.ID) error {
 	rec, err := e.journal.Get(e.ctx, id)
 	if err == nil {
@@ -47,10 +51,11 @@ func (e erasure) do(id persist.ID) error {
 	if err != nil {
 		return outrun(eraseName, &persist.Record{ID: id}, err)
 	}
-	if moved := e.chosen.moved(&rec, operation.End); moved != nil {
+	if moved := e.chosen.moved(&rec, acts.End); moved != nil {
 		return e.refusals.stale(e.ctx, eraseName, &rec, moved)
 	}
 	for tries := 1; ; tries++ {
+		// It reads the record again: the one read above is only for AsSeen.
 		err := e.once(rec.ID)
 		if !errors.Is(err, persist.ErrStale) || tries == amendTries {
 			return err
@@ -58,7 +63,8 @@ func (e erasure) do(id persist.ID) error {
 	}
 }
 
-// once looks at the family, and erases it. persist.ErrStale: a record has changed since the look; what is erased by then may be.
+// once looks at the family, and erases it. persist.ErrStale: a record has changed since the look; what is
+// erased by then may be.
 func (e erasure) once(id persist.ID) error {
 	rec, err := e.journal.Get(e.ctx, id)
 	if err != nil {
@@ -77,16 +83,21 @@ func (e erasure) once(id persist.ID) error {
 	if err := e.journal.Flush(e.ctx); err != nil { // an end that is not durable is none
 		return outrun(eraseName, &rec, err)
 	}
+	// The digests in place of the texts are made with it, so that nobody can try names against them.
 	secret, err := e.journal.Secret(e.ctx)
 	if err != nil {
 		return outrun(eraseName, &rec, err)
 	}
+	// The text of each goes, and what keeps its key from a second use stays. Those erased by a call that was
+	// cut off are left as they are.
 	for i := range slices.Backward(all) {
 		if all[i].Erased {
 			continue
 		}
+		// The record as read stays whole, for the error.
 		next := all[i].Clone()
 		next.Erase(secret)
+		// The fingerprint tells the journal that the record was erased, and not replaced by another one's.
 		if _, err := e.eraser.Erase(e.ctx, next, all[i].Fingerprint); err != nil {
 			return outrun(eraseName, &all[i], err)
 		}
@@ -94,34 +105,36 @@ func (e erasure) once(id persist.ID) error {
 	return nil
 }
 
-// may returns the error against the erasure of one of a family; nil if there is none. The first of the family is the operation of the call.
+// may returns the error against the erasure of one of a family; nil if there is none. The first of the family
+// is the operation of the call. unbegun is as for family. One that must stay keeps all of them.
 func (e erasure) may(rec *persist.Record, family []persist.Record, unbegun string) error {
-	op, facts := operation.OpOf(rec, 0), operation.ErasingOf(rec, e.clock.Earliest())
+	op, facts := operation.OpOf(rec, 0), acts.ErasingOf(rec, e.clock.Earliest())
 	facts.Unbegun = unbegun != ""
+	// One that goes on needs the others: they decide whether it may be sent.
 	unfinished := slices.IndexFunc(family, func(other persist.Record) bool { return other.ID != rec.ID && !other.State.Final() })
 	facts.Unfinished = unfinished >= 0
 	var cause error
 	var why []error
-	switch op.MayErase(facts) {
-	case operation.MayAct:
+	switch facts.MayErase(&op) {
+	case acts.MayAct:
 		return nil
-	case operation.NotEnded:
+	case acts.NotEnded:
 		cause = fmt.Errorf("%q is %s: end it first", rec.Key, rec.State)
 		if rec.State == persist.StateHeld {
 			why = whyHeld(rec)
 		}
-	case operation.IsUnreported:
+	case acts.IsUnreported:
 		cause = errors.New("no caller with its key was told of its end")
-	case operation.IsOwed:
+	case acts.IsOwed:
 		cause = errors.New("its end is not delivered to OnResult yet")
-	case operation.IsGoingOn:
+	case acts.IsGoingOn:
 		cause = fmt.Errorf("an operation in its place is not there yet: %q; make the call that begins it again", unbegun)
 		if unbegun == "" {
 			cause = fmt.Errorf("another operation of the same intent is %s: %q", family[unfinished].State, family[unfinished].Key)
 		}
-	case operation.IsSending:
+	case acts.IsSending:
 		cause, why = keptUntil(family, e.clock.Earliest()), []error{ErrInFlight}
-	case operation.IsInWindow:
+	case acts.IsInWindow:
 		cause = keptUntil(family, e.clock.Earliest())
 	}
 	if asked := &family[0]; rec.ID != asked.ID { // what is said of an effect is said of the key of the call
@@ -135,6 +148,7 @@ func keptUntil(family []persist.Record, now time.Time) error {
 	const (
 		sending = "%q has ended; its record is kept until %s, since a process that stopped during its send may go on until then, and must find the end; erase it after that"
 		known   = "the API may know the key %q, or its answer is kept, until %s; erase it after that"
+		keyless = "the record of %q is kept for the window of its profile, and for its answer, until %s; erase it after that"
 	)
 	var key, text string
 	var until time.Time
@@ -143,25 +157,30 @@ func keptUntil(family []persist.Record, now time.Time) error {
 		if rec.Erased {
 			continue
 		}
+		// Both bound sends of a process that may be gone.
 		for _, end := range []time.Time{rec.SendUntil, rec.DesertedUntil} {
 			if end.After(until) {
 				key, text, until = rec.Key, sending, end
 			}
 		}
 		op := operation.OpOf(rec, 0)
-		if end := op.ErasableFrom(operation.ErasingOf(rec, now)); end.After(until) {
-			key, text, until = rec.Key, known, end
+		if end := acts.ErasingOf(rec, now).ErasableFrom(&op); end.After(until) {
+			if key, text, until = rec.Key, known, end; !rec.Protected {
+				text = keyless
+			}
 		}
 	}
 	return fmt.Errorf(text, key, until.UTC().Format(time.RFC3339))
 }
 
-// family returns the other operations of a record's intent: those that a person began in its place, or in whose place it was begun, and the next
-// generations of their keys, before and after. unbegun is the key of a named successor without a record; "" if there is none. Errors: the journal's.
+// family returns the other operations of a record's intent: those that a person began in its place, or in whose
+// place it was begun, and the next generations of their keys, before and after. unbegun is the key of a named
+// successor without a record; "" if there is none. Errors: the journal's.
 func (e erasure) family(rec *persist.Record) (others []persist.Record, unbegun string, err error) {
+	// The names form circles: each of two records may name the other.
 	seen := map[string]bool{rec.Key: true}
 	for at := []persist.Record{*rec}; len(at) > 0; at = at[1:] {
-		for _, other := range operation.Family(&at[0]) {
+		for _, other := range intent.Family(&at[0]) {
 			if seen[other.Key] {
 				continue
 			}
@@ -176,8 +195,8 @@ func (e erasure) family(rec *persist.Record) (others []persist.Record, unbegun s
 			case err == nil:
 				err = found.Sealed()
 			}
-			if err == nil && len(others) == operation.IntentMax {
-				err = fmt.Errorf("more than %d operations are of the same intent", operation.IntentMax)
+			if err == nil && len(others) == intent.IntentMax {
+				err = fmt.Errorf("more than %d operations are of the same intent", intent.IntentMax)
 			}
 			if err != nil {
 				return nil, "", err
@@ -188,12 +207,12 @@ func (e erasure) family(rec *persist.Record) (others []persist.Record, unbegun s
 	return others, unbegun, nil
 }
 
-// relative returns the record of another operation of a record's intent; persist.ErrNotFound if there is none. An Assign of one of the two may have parted
-// those that name each other.
-func (e erasure) relative(rec *persist.Record, other operation.Relative) (persist.Record, error) {
+// relative returns the record of another operation of a record's intent; persist.ErrNotFound if there is none.
+// An Assign of one of the two may have parted those that name each other.
+func (e erasure) relative(rec *persist.Record, other intent.Relative) (persist.Record, error) {
 	found, err := e.places.Before(e.ctx, rec, other.Key)
 	if errors.Is(err, persist.ErrNotFound) && other.Named {
-		return e.places.Anywhere(e.ctx, other.Key, func(there *persist.Record) bool { return operation.IsLinked(rec, there) })
+		return e.places.Anywhere(e.ctx, other.Key, func(there *persist.Record) bool { return intent.IsLinked(rec, there) })
 	}
 	return found, err
 }

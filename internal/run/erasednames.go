@@ -15,19 +15,20 @@ import (
 // digests of them. A listing that names no key yields the digests.
 type erasedNames struct{ persist.Journal }
 
-// Unwrap returns the journal itself, for persist.As.
+// Unwrap returns the journal inside, for persist.As.
 func (j erasedNames) Unwrap() persist.Journal { return j.Journal }
 
-// Begin implements persist.Journal.
+// Begin implements persist.Journal. An erased record gets the ID of rec in place of its digests.
 func (j erasedNames) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	existing, created, err = j.Journal.Begin(ctx, rec)
+	// The ID in the record is made of digests: callers compare it with their own.
 	if existing.Erased {
 		existing.ID = rec.ID
 	}
 	return existing, created, err
 }
 
-// Get implements persist.Journal.
+// Get implements persist.Journal. An erased record gets id in place of its digests.
 func (j erasedNames) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := j.Journal.Get(ctx, id)
 	if rec.Erased {
@@ -36,7 +37,7 @@ func (j erasedNames) Get(ctx context.Context, id persist.ID) (persist.Record, er
 	return rec, err
 }
 
-// List implements persist.Journal.
+// List implements persist.Journal. If q has a key, erased records get their names of before in place of digests.
 func (j erasedNames) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if q.Key == "" {
 		return j.Journal.List(ctx, q)
@@ -77,7 +78,7 @@ func (j erasedNames) name(ctx context.Context, rec *persist.Record, q *persist.Q
 }
 
 // placeErased returns the account inside at, made of scopes in their order, that is stored as erased. The scopes are those of the erased record: a second
-// place has digests of their values, too (operation.Place).
+// place has digests of their values, too (intent.Place).
 func placeErased(secret []byte, at string, scopes []persist.Scope, stored string) (string, bool) {
 	text := persist.ErasedID(secret, persist.ID{Account: at}).Account
 	if text == stored || !strings.HasPrefix(stored, text) {

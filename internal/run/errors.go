@@ -8,66 +8,78 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // The verdicts, and the reasons beside them. The variables of package oncehttp document them.
 var (
-	ErrNoEffect       = persist.ErrNoEffect
-	ErrFinal          = persist.ErrFinal
-	ErrOutcomeUnknown = persist.ErrOutcomeUnknown
-	ErrNotSent        = errors.New("not sent")
-	ErrRefused        = errors.New("refused by the server")
-	ErrInFlight       = errors.New("still in flight")
-	ErrKeyReused      = errors.New("key belongs to another request")
-	ErrKeyExpired     = errors.New("key may have expired on the server")
-	ErrStoredError    = errors.New("server keeps an error under this key; reconcile")
-	ErrDuplicate      = errors.New("its business reference was used before")
-	ErrRedirected     = errors.New("redirect not followed")
-	ErrHeld           = errors.New("held until settled")
-	ErrSettled        = errors.New("key was settled")
-	ErrAbandoned      = errors.New("key was abandoned")
-	ErrStale          = errors.New("moved since it was seen")
-	ErrAnswerGone     = errors.New("its answer is not kept")
-	ErrNoKey          = errors.New("no key for this request")
-	ErrKeyInvalid     = errors.New("invalid key")
-	ErrAccount        = errors.New("may be another account's")
-	ErrConfig         = errors.New("invalid configuration or request")
-	ErrBodyTooLarge   = errors.New("request body too large")
-	ErrHeaderTooLarge = errors.New("request headers too large")
-	ErrClosed         = errors.New("client is closed")
-	ErrCaptured       = errors.New("captured, and not sent")
+	ErrNoEffect       = persist.ErrNoEffect                                           // the verdict of operation.NoEffect
+	ErrFinal          = persist.ErrFinal                                              // the verdict of operation.Final
+	ErrOutcomeUnknown = persist.ErrOutcomeUnknown                                     // the verdict of operation.Unknown, and of an Error without any
+	ErrNotSent        = errors.New("not sent")                                        // no send reached the network
+	ErrRefused        = errors.New("refused by the server")                           // the server says that it did not act, and may act later
+	ErrInFlight       = errors.New("still in flight")                                 // another call, process or attempt has it
+	ErrKeyReused      = errors.New("key belongs to another request")                  // also: the operation was replaced by another one
+	ErrKeyExpired     = errors.New("key may have expired on the server")              // the window is over
+	ErrStoredError    = errors.New("server keeps an error under this key; reconcile") // a repeat gets the same error
+	ErrDuplicate      = errors.New("its business reference was used before")          // by whom is not known
+	ErrRedirected     = errors.New("redirect not followed")                           // the operation is held
+	ErrHeld           = errors.New("held until settled")                              // also for a caller of Transport
+	ErrSettled        = errors.New("key was settled")                                 // by a person, Reconcile or an event
+	ErrAbandoned      = errors.New("key was abandoned")                               // its effect is not known
+	ErrStale          = errors.New("moved since it was seen")                         // an act did nothing, since AsSeen does not hold
+	ErrAnswerGone     = errors.New("its answer is not kept")                          // the end is known without it
+	ErrNoKey          = errors.New("no key for this request")                         // returned by a NewKey
+	ErrKeyInvalid     = errors.New("invalid key")                                     // nothing was begun
+	ErrAccount        = errors.New("may be another account's")                        // the error names a Reference in place of a key
+	ErrConfig         = errors.New("invalid configuration or request")                // nothing changes until somebody mends it
+	ErrBodyTooLarge   = errors.New("request body too large")                          // nothing was begun
+	ErrHeaderTooLarge = errors.New("request headers too large")                       // nothing was begun
+	ErrClosed         = errors.New("client is closed")                                // or is being closed
+	ErrCaptured       = errors.New("captured, and not sent")                          // the caller of Capture has the request
 )
 
 // Error has the fields of oncehttp.Error, and is documented there.
 type Error struct {
-	Op              string
-	Key             string
-	Reference       string
-	Outcome         Outcome
-	State           persist.State
+	// Op is the name of the failed call.
+	Op string
+	// Key is the key that goes on with the operation; empty: none may.
+	Key string
+	// Reference stands for the key of an operation that may be another caller's; else it is empty.
+	Reference string
+	// Outcome is the knowledge about the operation.
+	Outcome Outcome
+	// State is the state of the record as the call found it.
+	State persist.State
+	// Attempts and Sends are those of the call, for all of its callers.
 	Attempts, Sends int
-	Joined          bool
-	NextAttempt     time.Time
-	Cause, Last     error
-	Answer          *persist.Answer
+	// Joined: the caller has waited for a call of another.
+	Joined bool
+	// NextAttempt is the earliest time of another attempt; zero: none is known.
+	NextAttempt time.Time
+	// Cause is the reason for the end of the call, and Last the error of its last attempt. Either may be nil.
+	Cause, Last error
+	// Answer is the last answer as a record has it; nil if there was none.
+	Answer *persist.Answer
 
+	// Said decides the verdict. newError alone sets it, by the table of package operation.
 	Said Said
 }
 
 // Said is the part of an Error told only by its methods.
 type Said struct {
-	verdict operation.Verdict
-	effect  persist.Effect
-	why     []error
-	goesOn  bool // it is held for a caller of plain HTTP: a call with its key goes on
+	verdict operation.Verdict // one of three
+	effect  persist.Effect    // that the verdict implies
+	why     []error           // the sentinels beside it
+	goesOn  bool              // it is held for a caller of plain HTTP: a call with its key goes on
 }
 
 // Effect returns the effect that the verdict implies.
 func (e *Error) Effect() persist.Effect { return e.Said.effect }
 
-// Error is one line that starts with "oncehttp: ". It holds the key, never a
+// Error returns one line that starts with "oncehttp: ". It holds the key, never a
 // body, a credential or a query string.
 func (e *Error) Error() string {
 	var b strings.Builder
@@ -204,35 +216,36 @@ func asAnother(err error) error {
 // aboutAnother is an error about another operation; only its text shows.
 type aboutAnother struct{ err error }
 
-// Error is the text alone.
+// Error returns the text of the error inside.
 func (a aboutAnother) Error() string { return a.err.Error() }
 
 // subject is the operation of an error, as far as the failed call knows it.
 type subject struct {
-	key      string
-	state    persist.State
-	standing operation.Standing
-	known    operation.Knowledge
-	sent     bool // it may have been handed to the network before
+	key      string              // empty: no key may go on with it
+	state    persist.State       // of its record
+	standing operation.Standing  // of the operation
+	known    operation.Knowledge // what the call knows of it
+	sent     bool                // it may have been handed to the network before
+	untold   bool                // it has ended, and its effect is not known, or is not told
 	// reference stands for an operation possibly of another caller, with nothing else said of it; else "".
 	reference string
 }
 
-// nothing is the subject of a call under key if the call began nothing and nothing stands under the key either.
+// nothing returns the subject of an error about a call that began nothing under key, where nothing was begun before either.
 func nothing(key string) subject {
 	return subject{key: key, standing: operation.None, known: operation.Unread}
 }
 
-// unclear is the subject if the standing of the operation under key is not known.
+// unclear returns the subject of an error about an operation under key of which the state is not known.
 func unclear(key string) subject { return subject{key: key, sent: true} }
 
-// unclearTo is unclear for the error of a call: it has the key only if operation.CallKey names it.
-func unclearTo(call operation.CallKey, at operation.Glance, key string) subject {
+// unclearTo is unclear for the error of a call: it has the key only if intent.CallKey names it.
+func unclearTo(call intent.CallKey, at intent.Glance, key string) subject {
 	return unclear(namedTo(call, at, key))
 }
 
-// namedTo returns the key if operation.CallKey names it, else "".
-func namedTo(call operation.CallKey, at operation.Glance, key string) string {
+// namedTo returns key if the caller of an error may see it (intent.CallKey), else "".
+func namedTo(call intent.CallKey, at intent.Glance, key string) string {
 	if call.Named(at) {
 		return key
 	}
@@ -240,12 +253,13 @@ func namedTo(call operation.CallKey, at operation.Glance, key string) string {
 }
 
 // unnamed is the key in the errors of a call that names none itself, about another operation of the same request.
-var unnamed = operation.CallKey{Keyless: true}
+var unnamed = intent.CallKey{Keyless: true}
 
-// subjectOf is the subject of a record. The record must be durable if it is final.
+// subjectOf returns the subject of an error about a record: all that the error says of the operation. A final record must be durable.
 func subjectOf(rec *persist.Record, known operation.Knowledge) subject {
 	op := operation.OpOf(rec, 0)
-	return subject{key: rec.Key, state: rec.State, standing: op.Standing, known: known, sent: op.EverSent()}
+	told := operation.ToldStanding(rec)
+	return subject{key: rec.Key, state: rec.State, standing: told, known: known, sent: op.EverSent(), untold: isUntold(rec, told)}
 }
 
 // newError makes every Error, for the call op about an operation. Package operation gives the verdict. why holds the sentinels of the
@@ -256,7 +270,7 @@ func newError(op string, about subject, cause error, why ...error) *Error {
 		Op: op, Key: about.key, Reference: about.reference, State: about.state, Cause: cause,
 		Outcome: OutcomeUnknown, Said: Said{verdict: verdict, effect: verdict.Effect(about.standing)},
 	}
-	if verdict != operation.Unknown && !(about.standing == operation.None && about.sent) {
+	if verdict != operation.Unknown && !(about.standing == operation.None && about.sent) && !about.untold {
 		e.Outcome = outcomeOf(about.standing)
 	}
 	for _, is := range why {

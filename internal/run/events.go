@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -16,99 +15,91 @@ type EventKind string
 
 // The kinds of events.
 const (
-	EventNotBegun    EventKind = "not begun"
-	EventKeyRefused  EventKind = "key refused"
-	EventKeyReused   EventKind = "key reused"
-	EventEnqueued    EventKind = "enqueued"
-	EventJoined      EventKind = "joined"
-	EventLeaseLost   EventKind = "lease lost"
-	EventHeld        EventKind = "held"
-	EventDelivered   EventKind = "delivered"
-	EventUndelivered EventKind = "undelivered"
-	EventSettled     EventKind = "settled"
-	EventAbandoned   EventKind = "abandoned"
-	EventAssigned    EventKind = "assigned"
-	EventRekeyed     EventKind = "rekeyed"
-	EventRedriven    EventKind = "redriven"
-	EventReopened    EventKind = "reopened"
-	EventSwept       EventKind = "swept"
-	EventBegun       EventKind = "begun"
-	EventAttempt     EventKind = "attempt"
-	EventAnswered    EventKind = "answered"
-	EventWaiting     EventKind = "waiting"
-	EventFinished    EventKind = "finished"
-	EventRecorded    EventKind = "recorded"
-	EventBlocked     EventKind = "blocked"
-	EventUnserved    EventKind = "unserved"
-	EventListening   EventKind = "listening"
-	EventPolling     EventKind = "polling"
-	EventLeft        EventKind = "left"
+	EventNotBegun    EventKind = "not begun"   // a call ended before it had an operation
+	EventKeyRefused  EventKind = "key refused" // the same, for want of a usable key
+	EventKeyReused   EventKind = "key reused"  // the same, since the key is of another request
+	EventEnqueued    EventKind = "enqueued"    // an Enqueue has returned nil
+	EventJoined      EventKind = "joined"      // a call waits for one under way
+	EventLeaseLost   EventKind = "lease lost"  // the run sends nothing more
+	EventHeld        EventKind = "held"        // the hold is recorded
+	EventDelivered   EventKind = "delivered"   // OnResult has returned nil
+	EventUndelivered EventKind = "undelivered" // OnResult is called again
+	EventSettled     EventKind = "settled"     // by Settle
+	EventAbandoned   EventKind = "abandoned"   // by Abandon
+	EventAssigned    EventKind = "assigned"    // by Assign
+	EventRekeyed     EventKind = "rekeyed"     // by Rekey; the key is the old one
+	EventRedriven    EventKind = "redriven"    // by Redrive; the key is the old one
+	EventReopened    EventKind = "reopened"    // by Unsettle
+	EventSwept       EventKind = "swept"       // a Sweep or a Prune has done something
+	EventBegun       EventKind = "begun"       // the record of a Do is durable
+	EventAttempt     EventKind = "attempt"     // an attempt follows
+	EventAnswered    EventKind = "answered"    // the attempt is over, and its lookups, too
+	EventWaiting     EventKind = "waiting"     // another attempt follows after a pause
+	EventFinished    EventKind = "finished"    // the run is over
+	EventRecorded    EventKind = "recorded"    // a Do was answered by the journal alone
+	EventBlocked     EventKind = "blocked"     // a pass cannot go on with an operation
+	EventUnserved    EventKind = "unserved"    // a Run cannot go on with many for the same need
+	EventListening   EventKind = "listening"   // a Run hears of other processes
+	EventPolling     EventKind = "polling"     // a Run does not, and looks by itself
+	EventLeft        EventKind = "left"        // the operation is given back while its limiter waits
 
-	EventWitnessed    EventKind = "witnessed"
-	EventContradicted EventKind = "contradicted"
-	EventUnproved     EventKind = "unproved"
+	EventWitnessed    EventKind = "witnessed"    // an event of the API proves the effect
+	EventContradicted EventKind = "contradicted" // an event of the API contradicts the end
+	EventUnproved     EventKind = "unproved"     // an event of the API proves nothing
 )
 
 // Event has the fields of oncehttp.Event, documented there.
 type Event struct {
-	Kind    EventKind
-	Key     string
+	// Kind is the step that was made.
+	Kind EventKind
+	// Key is the key of the operation; empty: there is none, or the caller may not know it.
+	Key string
+	// Account is the account of the operation.
 	Account string
-	Method  string
-	Origin  string
-	Path    string
+	// Method is that of the request.
+	Method string
+	// Origin is spelled as in a record, with its port.
+	Origin string
+	// Path is that of the request, without its query.
+	Path string
+	// Profile is the name of the profile by which the operation is read.
 	Profile string
-	Trace   string
+	// Trace is the trace of the caller that began the operation; empty if it had none.
+	Trace string
+	// Attempt numbers the attempt of the run, from 1; zero: there was none yet.
 	Attempt int
-	Sends   int
+	// Sends counts the hand-overs of the run to the network, with redirect hops.
+	Sends int
+	// Resumed: an earlier call began the operation.
 	Resumed bool
-	Status  int
+	// Status is the status of the answer that the event is about; zero: there is none.
+	Status int
+	// Outcome is the knowledge about the operation after the step.
 	Outcome Outcome
-	Call    uint64
-	Source  Source
-	Hold    persist.HoldReason
-	Rule    int
-	Took    Durations
-	Wait    time.Duration
-	Count   int
-	Oldest  time.Time
-	Err     error
+	// Call numbers the call under way, in this process.
+	Call uint64
+	// Source is the origin of the answer.
+	Source Source
+	// Hold is the reason for a hold; empty: the operation is not held.
+	Hold persist.HoldReason
+	// Rule is the number of the invariant that decided the step; zero: none has.
+	Rule int
+	// Took holds the times of the run so far.
+	Took Durations
+	// Wait is the time until the next attempt, or between two looks at the journal.
+	Wait time.Duration
+	// Count is the number of operations that the event is about, if they are many.
+	Count int
+	// Oldest is the time since which the oldest of them waits.
+	Oldest time.Time
+	// Err is the error of the step; nil: it succeeded.
+	Err error
 }
 
 // Durations has the fields of oncehttp.Durations, documented there.
-type Durations struct{ Whole, Journal, Wire, Waiting time.Duration }
-
-// heard reports whether somebody hears of the run's steps: then the event of a step is made, and told.
-func (r *run) heard() bool { return r.cfg.Observe != nil }
-
-// tellStep tells Config.Observe of a step without facts of its own.
-func (r *run) tellStep(kind EventKind) {
-	if r.heard() {
-		r.tell(r.event(kind))
-	}
-}
-
-// tell tells Config.Observe of one step of the run, if it is set. A panic of Config.Observe goes on to the caller,
-// and ends the run.
-func (r *run) tell(e *Event) {
-	if !r.heard() {
-		return
-	}
-	work := r.call.Work()
-	work.Visit()
-	defer work.Return()
-	r.cfg.Observe(r.call.Values(), e)
-}
-
-// event returns an event of the run, as it stands. It is valid until the next one.
-func (r *run) event(kind EventKind) *Event {
-	if r.latest == nil {
-		r.latest = &Event{}
-	}
-	e := r.latest
-	setEvent(e, kind, &r.rec, r.call.Number(), r.took)
-	e.Attempt, e.Sends, e.Resumed = r.drive.Attempts(), r.sends(), !r.given.Created
-	return e
+type Durations struct {
+	// Whole is the time since the begin of the run. Journal, Wire and Waiting are parts of it, and never overlap: see stopwatch.
+	Whole, Journal, Wire, Waiting time.Duration
 }
 
 // answeredBy adds an answer to an event; nil changes nothing.
@@ -122,73 +113,18 @@ func (e *Event) answeredBy(a *wire.Answer, replayed bool) {
 	}
 }
 
-// tellRecorded tells of an answer from the journal, if res is one.
-func (r *run) tellRecorded(res *result) {
-	if a := res.answer; a != nil && r.heard() {
-		e := r.event(EventRecorded)
-		e.Outcome, e.Status, e.Source = a.result.Outcome, a.status, SourceJournal
-		r.tell(e)
+// nameClosed adds ErrClosed to the error of a call that a closed journal has stopped, if the client is closed, too.
+func nameClosed(c *Client, err error) {
+	said := (*Error)(nil)
+	if c.draining.Err() != nil && errors.As(err, &said) && errors.Is(said.Cause, persist.ErrClosed) && !said.Is(ErrClosed) {
+		said.Said.why = append(said.Said.why, ErrClosed)
 	}
 }
 
-// tellOpened tells of the end of a call on an existing record, without a drive.
-func (r *run) tellOpened(res *result) {
-	if res.err == nil {
-		r.tellRecorded(res)
-		return
-	}
-	if r.heard() {
-		e := r.event(notBegunKind(res.err))
-		e.Err, e.Hold = res.err, r.holds()
-		r.tell(e)
-	}
-}
-
-// holds returns the reason of the record's hold; "" if it is not held.
-func (r *run) holds() persist.HoldReason {
-	if r.rec.State != persist.StateHeld {
-		return ""
-	}
-	return r.rec.HoldReason
-}
-
-// tellHeld tells of a hold written by the run, if there is one.
-func (r *run) tellHeld() {
-	if hold := r.holds(); hold != "" && r.heard() {
-		e := r.event(EventHeld)
-		e.Hold, e.Rule = hold, r.rule()
-		r.tell(e)
-	}
-}
-
-// tellLost tells, once, of the loss of the run's lease. err is the result of a check of it; nil: nothing is told.
-func (r *run) tellLost(err error) {
-	if err == nil || r.lost {
-		return
-	}
-	r.lost = true
-	if r.heard() {
-		e := r.event(EventLeaseLost)
-		e.Err, e.Rule = err, ruleOfLeases
-		r.tell(e)
-	}
-}
-
-// tellNotBegun tells Config.Observe of a call's error before it has a record. took and op are the call's; op is
-// not changed.
-func (e *engine) tellNotBegun(call callers, took *stopwatch, op *preparedRequest, err error) {
-	if e.cfg.Observe == nil {
-		return
-	}
-	work := call.Work()
-	work.Visit()
-	defer work.Return()
-	e.cfg.observe(call.Values(), notBegun(op, call.Number(), took, err))
-}
-
-// notBegun tells Config.Observe of an error of a call before it has a place among the calls under way, and returns
+// tellNotBegun tells Config.Observe of an error of a call before it has a place among the calls under way, and returns
 // this error. op may be partly read: then the event has no key but the error's.
-func (c *Client) notBegun(ctx context.Context, took *stopwatch, op *preparedRequest, err error) error {
+func tellNotBegun(ctx context.Context, c *Client, took *stopwatch, op *preparedRequest, err error) error {
+	nameClosed(c, err)
 	if c.cfg.Observe != nil {
 		c.cfg.observe(context.WithoutCancel(ctx), notBegun(op, c.engine.shared.calls.Number(), took, err))
 	}
@@ -221,25 +157,25 @@ func notBegunKind(err error) EventKind {
 }
 
 // tellJoined tells of a call that waits for another one.
-func (c *Client) tellJoined(ctx context.Context, op *preparedRequest, call uint64) {
-	if c.cfg.Observe != nil {
+func tellJoined(ctx context.Context, cfg *Config, op *preparedRequest, call uint64) {
+	if cfg.Observe != nil {
 		e := eventOf(EventJoined, op.rec, call, op.took)
 		e.Resumed = false
-		c.cfg.observe(context.WithoutCancel(ctx), e)
+		cfg.observe(context.WithoutCancel(ctx), e)
 	}
 }
 
 // tellEnqueued tells of an Enqueue.
-func (c *Client) tellEnqueued(ctx context.Context, op *preparedRequest, created bool) {
-	if c.cfg.Observe != nil {
-		e := eventOf(EventEnqueued, op.rec, c.engine.shared.calls.Number(), op.took)
+func tellEnqueued(ctx context.Context, cfg *Config, op *preparedRequest, call uint64, created bool) {
+	if cfg.Observe != nil {
+		e := eventOf(EventEnqueued, op.rec, call, op.took)
 		e.Resumed = !created
-		c.cfg.observe(context.WithoutCancel(ctx), e)
+		cfg.observe(context.WithoutCancel(ctx), e)
 	}
 }
 
 // tellDelivered tells of a call of Config.OnResult, and its error.
-func (r *runner) tellDelivered(ctx context.Context, rec *persist.Record, err error) {
+func tellDelivered(ctx context.Context, cfg *Config, rec *persist.Record, err error) {
 	kind := EventDelivered
 	if err != nil {
 		kind = EventUndelivered
@@ -249,11 +185,11 @@ func (r *runner) tellDelivered(ctx context.Context, rec *persist.Record, err err
 	if rec.State == persist.StateHeld {
 		e.Hold = rec.HoldReason
 	}
-	r.cfg.observe(ctx, e)
+	cfg.observe(ctx, e)
 }
 
-// acts are the events of the acts of people, by the names of their calls.
-var acts = map[string]EventKind{"settle": EventSettled, "abandon": EventAbandoned, "assign": EventAssigned, rekeyName: EventRekeyed,
+// actEvents are the events of the acts of people, by the names of their calls.
+var actEvents = map[string]EventKind{"settle": EventSettled, "abandon": EventAbandoned, "assign": EventAssigned, rekeyName: EventRekeyed,
 	redriveName: EventRedriven, unsettleName: EventReopened}
 
 // eventOf returns an event on an operation begun earlier.
@@ -273,28 +209,8 @@ func setEvent(e *Event, kind EventKind, rec *persist.Record, call uint64, took *
 
 // blocked tells Config.Observe of err: a pass cannot go on with rec because of it. With an empty rec, err is the
 // journal's. It returns also if Config.Observe crashes.
-func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
+func blocked(ctx context.Context, c *Config, rec *persist.Record, err error) {
 	e := eventOf(EventBlocked, rec, 0, &unasked)
 	e.Err = err
 	c.observe(ctx, e)
-}
-
-// observe tells Config.Observe of an event outside a run, if Config.Observe is set. A crash of Config.Observe is
-// logged, and does not reach the caller.
-func (c *Config) observe(ctx context.Context, e *Event) {
-	if c.Observe != nil {
-		c.guard(ctx, "Config.Observe has crashed", func() { c.Observe(ctx, e) })
-	}
-}
-
-// log writes one line, with more attributes at its end; silent without a logger. msg is a constant of docs/telemetry.md.
-func (c *Config) log(ctx context.Context, level slog.Level, msg string, key string, err error, more ...slog.Attr) {
-	if c.Logger == nil {
-		return
-	}
-	attrs := []slog.Attr{slog.String("key", key)}
-	if err != nil {
-		attrs = append(attrs, slog.String("error", err.Error()))
-	}
-	c.Logger.LogAttrs(ctx, level, "oncehttp: "+msg, append(attrs, more...)...)
 }

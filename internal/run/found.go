@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -11,42 +12,81 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// errMayAnswerAnother is the reason for leaving an operation held if another one, unreadable here, may have the answer that was found.
+var errMayAnswerAnother = errors.New("what was found may be the answer to another operation, and proves nothing of this one")
+
 // errAnswersAnother is the reason for leaving an operation held although Config.Reconcile has found something.
 var errAnswersAnother = errors.New("what was found is the answer to another operation, and proves nothing of this one")
 
-// settleFound settles a held operation by what Config.Reconcile has found, and returns that as it was recorded. Errors: errAnswersAnother if another
-// record has the same object as its answer, and the journal's. Of two operations of this client that find one object, only the first is settled by it.
-func (r *run) settleFound(said Resolution) (Resolution, error) {
-	r.found <- struct{}{} // and no mutex: the journal is asked meanwhile, and in virtual time (testing/synctest) whoever waits for a mutex stops the clock
-	defer func() { <-r.found }()
-	ctx := r.call.Values()
-	other, err := r.answeredWith(ctx, said.Answer)
-	switch {
-	case err != nil:
-		return said, err
-	case other != "":
-		return said, fmt.Errorf("%w: %q", errAnswersAnother, other)
-	}
-	said = said.kept(r.call, r.cfg, &r.rec)
-	return said, r.writer.change(ctx, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })
+// foundObject is an object of an API that Config.Reconcile has found: an id at one place, in one account.
+type foundObject struct{ account, origin, method, path, id string }
+
+// foundNow are the objects by which operations of a client are being settled. The zero value has none. It is safe for
+// concurrent use.
+type foundNow struct {
+	mu sync.Mutex
+	by map[foundObject]string // the keys of these operations
 }
 
-// answeredWith returns the key of another operation at the same place of the API, in the same account, whose answer is the same object; empty if there is
-// none, or the answer has no id. It reads all ended operations of the account at this origin: few operations are found so.
-func (r *run) answeredWith(ctx context.Context, answer *persist.Answer) (key string, err error) {
-	id := r.objectID(answer)
-	if id == "" {
-		return "", nil
+// take takes an object for an operation until leave. If another operation has it, take returns that one's key, and
+// leave must not follow. Nobody waits: the journal is asked meanwhile, and a journal of a user's own may go through
+// the held operations itself. A key is never empty.
+func (f *foundNow) take(object foundObject, key string) (other string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if other = f.by[object]; other != "" {
+		return other
 	}
-	ended := persist.Query{Account: request.Base(r.rec.Account), Origin: r.rec.Origin, States: []persist.State{persist.StateConfirmed, persist.StateSettled}}
-	for rec, err := range r.journal.List(ctx, ended) {
+	if f.by == nil {
+		f.by = map[foundObject]string{}
+	}
+	f.by[object] = key
+	return ""
+}
+
+// leave gives an object back.
+func (f *foundNow) leave(object foundObject) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.by, object)
+}
+
+// settleFound settles a held operation by what Config.Reconcile has found, and returns that as it was recorded.
+// Errors: errAnswersAnother if another record has the same object as its answer, or is being settled by it, errMayAnswerAnother, and the
+// journal's. Of two operations of this client that find one object, only one is settled by it. (Invariants 39 and 65.)
+func settleFound(t *task, said Resolution) (Resolution, error) {
+	ctx, id := t.call.Values(), objectID(said.Answer)
+	said = said.kept(t.call, t.cfg, &t.rec) // it asks Config.KeepHeader, and before the object is taken
+	if id != "" {
+		object := foundObject{request.Base(t.rec.Account), t.rec.Origin, t.rec.Method, request.Path(t.rec.Target), id}
+		if other := t.engine.found.take(object, t.rec.Key); other != "" {
+			return said, fmt.Errorf("%w: %q, which is being settled by it", errAnswersAnother, other)
+		}
+		defer t.engine.found.leave(object)
+		other, err := answeredWith(ctx, t, id)
 		switch {
-		case errors.Is(err, persist.ErrCorrupt): // one record that cannot be read
-			continue
+		case err != nil:
+			return said, err
+		case other != "":
+			return said, fmt.Errorf("%w: %q", errAnswersAnother, other)
+		}
+	}
+	return said, t.engine.writer.change(ctx, &t.rec, func() error { return resolve(ctx, t.engine, t.rec, said) })
+}
+
+// answeredWith returns the key of another operation at the same place of the API, in the same account, whose
+// answer is the object with this id; empty if there is none. It reads all ended operations of the account at this
+// origin: few operations are found so.
+func answeredWith(ctx context.Context, t *task, id string) (key string, err error) {
+	ended := persist.Query{Account: request.Base(t.rec.Account), Origin: t.rec.Origin, States: []persist.State{persist.StateConfirmed, persist.StateSettled}}
+	for rec, err := range t.journal.List(ctx, ended) {
+		switch {
+		case err != nil && persist.OfOneRecord(err): // it may have that answer
+			return "", fmt.Errorf("%w: one that cannot be read: %w", errMayAnswerAnother, err)
 		case err != nil:
 			return "", err
-		case rec.ID == r.rec.ID, rec.Method != r.rec.Method, request.Path(rec.Target) != request.Path(r.rec.Target):
-		case r.objectID(rec.Answer) == id:
+		case rec.ID == t.rec.ID, rec.Method != t.rec.Method, request.Path(rec.Target) != request.Path(t.rec.Target):
+		case objectID(rec.Answer) == id:
 			return rec.Key, nil
 		}
 	}
@@ -54,7 +94,7 @@ func (r *run) answeredWith(ctx context.Context, answer *persist.Answer) (key str
 }
 
 // objectID returns the id of the object in a recorded answer; empty if it has none.
-func (r *run) objectID(a *persist.Answer) string {
+func objectID(a *persist.Answer) string {
 	if a == nil || a.BodyDropped {
 		return ""
 	}

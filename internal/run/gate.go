@@ -3,75 +3,89 @@ package run
 import (
 	"strings"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
+// gate asks acts.Gate for a client: may it act on an operation, with the means of its Config? It also knows the origins to which the client sends.
+type gate struct{ cfg *Config }
+
 // has returns the means of this client for an act on operations of an origin. Functions of the Config are asked only if the act needs them. Has.Profile
 // is for the caller.
-func (c *Config) has(origin string, act operation.Asking) operation.Has {
-	has := operation.Has{
-		Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OthersAuthorize: c.authorized.Entry(origin),
-		TellsOrigin: c.OriginAllowed != nil, TellsProfile: c.ProfileOf != nil, Producer: c.producer(),
+func (g gate) has(origin string, act acts.Asking) acts.Has {
+	has := acts.Has{
+		Credential: g.cfg.Credential, Region: g.cfg.Region, Authorize: g.cfg.Authorize != nil, OthersAuthorize: g.cfg.authorized.Entry(origin),
+		TellsOrigin: g.cfg.OriginAllowed != nil, TellsProfile: g.cfg.ProfileOf != nil, Producer: g.producer(),
 	}.For(act)
-	has.OriginAllowed = has.OriginAllowed || c.originAllowed(origin)
+	// The short way round saves a call of OriginAllowed, a function of the user.
+	has.OriginAllowed = has.OriginAllowed || g.allows(origin)
 	return has
 }
 
 // lacks returns the lack of this client for acts on a record, or the zero value. prof is the profile known by the client for the record; nil
 // if it knows none. brought: the credentials are the call's own.
-func (c *Config) lacks(rec *persist.Record, prof *profile.Profile, brought bool) operation.Lack {
-	return c.lacksFor(rec, prof != nil, operation.Asking{Brought: brought})
+func (g gate) lacks(rec *persist.Record, prof *profile.Profile, brought bool) acts.Lack {
+	return g.lacksFor(rec, prof != nil, acts.Asking{Brought: brought})
 }
 
 // lacksToBegin is lacks of a record to be enqueued.
-func (c *Config) lacksToBegin(rec *persist.Record, prof *profile.Profile) operation.Lack {
-	return c.lacksFor(rec, prof != nil, operation.Asking{Enqueues: true})
+func (g gate) lacksToBegin(rec *persist.Record, prof *profile.Profile) acts.Lack {
+	return g.lacksFor(rec, prof != nil, acts.Asking{Enqueues: true})
 }
 
 // lacksToRekey is lacks of an operation about to be replaced by another.
-func (c *Config) lacksToRekey(old *persist.Record, prof *profile.Profile) operation.Lack {
-	return c.lacksFor(old, prof != nil, operation.Asking{Replaces: true})
+func (g gate) lacksToRekey(old *persist.Record, prof *profile.Profile) acts.Lack {
+	return g.lacksFor(old, prof != nil, acts.Asking{Replaces: true})
 }
 
 // lacksClaimed is lacks of a record met by a pass, before its functions of the Config are asked.
-func (c *Config) lacksClaimed(rec *persist.Record) operation.Lack {
-	act := operation.AskingOfPass(rec.State)
+func (g gate) lacksClaimed(rec *persist.Record) acts.Lack {
+	act := acts.AskingOfPass(rec.State)
+	// It is asked again, with them, once the operation is about to be sent.
 	act.Early = true
-	return c.lacksFor(rec, c.knowsProfile(rec.Needs()), act)
+	return g.lacksFor(rec, g.cfg.profiles().knows(rec.Needs()), act)
 }
 
 // lacksFor asks the gate about a record. known: the client knows its profile.
-func (c *Config) lacksFor(rec *persist.Record, known bool, act operation.Asking) operation.Lack {
-	has := c.has(rec.Origin, act)
+func (g gate) lacksFor(rec *persist.Record, known bool, act acts.Asking) acts.Lack {
+	has := g.has(rec.Origin, act)
 	has.Profile, has.Omitted = has.Profile || known, strings.Join(rec.Omitted, ", ")
+	// The clear part of a sealed record has neither carrier nor recipe.
 	if rec.Carrier != persist.CarrierSealed {
 		if err := request.Newer(rec); err != nil {
 			has.Unknown = err.Error()
 		}
 	}
-	return operation.Gate(rec.Needs(), rec.Origin, has)
+	return acts.Gate(rec.Needs(), rec.Origin, has)
 }
 
 // lacksOfGroup is lacksClaimed if only the text of the needs is known.
-func (c *Config) lacksOfGroup(origin, text string) operation.Lack {
-	needs, has := persist.ParseNeeds(text), c.has(origin, operation.Asking{Early: true})
-	has.Profile = has.Profile || c.knowsProfile(needs)
-	return operation.Gate(needs, origin, has)
+func (g gate) lacksOfGroup(origin, text string) acts.Lack {
+	needs, has := persist.ParseNeeds(text), g.has(origin, acts.Asking{Early: true})
+	has.Profile = has.Profile || g.cfg.profiles().knows(needs)
+	return acts.Gate(needs, origin, has)
 }
 
-// knowsProfile reports whether a profile of the needs' name and version is the client's or built in.
-func (c *Config) knowsProfile(n persist.Needs) bool {
-	if n.IsProfile(c.Profile.Name, c.Profile.Version) {
-		return true
+// lacksCredentials returns the lack of a request without credentials, if others send to its origin with Authorize;
+// the zero value if nothing is lacking. own are the request's credentials; nil is not allowed.
+func (g gate) lacksCredentials(origin string, own *request.Credentials) acts.Lack {
+	if entry := g.cfg.authorized.Entry(origin); entry != "" && own.Empty() {
+		return acts.LacksCredentials(origin, entry)
 	}
-	for _, p := range c.ProfileByHost {
-		if n.IsProfile(p.Name, p.Version) {
-			return true
-		}
-	}
-	p, ok := profile.ByName(n.Profile)
-	return ok && n.IsProfile(p.Name, p.Version)
+	return acts.Lack{}
+}
+
+// restricted reports whether the program limits the origins of the client.
+func (g gate) restricted() bool { return g.cfg.Origins != nil || g.cfg.OriginAllowed != nil }
+
+// producer reports whether the client sends nothing, to any origin.
+func (g gate) producer() bool {
+	return g.cfg.Origins != nil && len(g.cfg.Origins) == 0 && g.cfg.OriginAllowed == nil
+}
+
+// allows reports whether this client sends operations to an origin, as Record.Origin spells it.
+func (g gate) allows(origin string) bool {
+	return !g.restricted() || g.cfg.origins != nil && g.cfg.origins.Allows(origin) || g.cfg.OriginAllowed != nil && g.cfg.OriginAllowed(origin)
 }

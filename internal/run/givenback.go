@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -13,20 +14,20 @@ import (
 // lacks reports whether this client cannot act on a record of the pass. The lack is noted, for the error at the
 // end of Run.
 func (p *pass) lacks(rec *persist.Record) bool {
-	lack := p.c.cfg.lacksClaimed(rec)
+	lack := p.c.cfg.gate().lacksClaimed(rec)
 	p.c.engine.lacking.meet(lack)
-	return lack.Need != operation.Nothing
+	return lack.Need != acts.Nothing
 }
 
-// lacksFor is lacks for a whole group. It returns false if the needs are not told: then each record is checked by
-// itself.
+// lacksFor reports whether this client lacks something that all operations of a group need. It returns false if the journal does not tell the needs
+// of the group: then each record is checked by itself.
 func (p *pass) lacksFor(g group) bool {
 	if g.needs == "" {
 		return false // each of its records is checked by itself
 	}
-	lack := p.c.cfg.lacksOfGroup(g.origin, g.needs)
+	lack := p.c.cfg.gate().lacksOfGroup(g.origin, g.needs)
 	p.c.engine.lacking.meet(lack)
-	return lack.Need != operation.Nothing
+	return lack.Need != acts.Nothing
 }
 
 // passBy gives back a claimed operation not served by this client, unchanged. A Resume yields an error for it,
@@ -40,9 +41,9 @@ func (p *pass) passBy(rec *persist.Record, again bool) {
 
 // yieldUnserved yields the error for an operation not served by this client.
 func (p *pass) yieldUnserved(rec *persist.Record) {
-	if lack := p.c.cfg.lacksClaimed(rec); lack.Need != operation.Nothing {
+	if lack := p.c.cfg.gate().lacksClaimed(rec); lack.Need != acts.Nothing {
 		err := newError("resume", subjectOf(rec, operation.Same), lack.Err(), ErrConfig)
-		p.c.cfg.blocked(p.ctx, rec, err)
+		blocked(p.ctx, &p.c.cfg, rec, err)
 		p.results <- resumed{result: Result{Key: rec.Key}, err: err}
 	}
 }
@@ -51,7 +52,7 @@ func (p *pass) yieldUnserved(rec *persist.Record) {
 // operation is due again at the time again, or as before if that is zero. It may panic if the journal does.
 func (p *pass) giveBack(rec *persist.Record, again time.Time) {
 	p.c.engine.writer.giveBack(p.ctx, *rec, again)
-	p.c.engine.leases.Drop(rec.ID)
+	p.c.engine.claims.Drop(rec.ID)
 }
 
 // tryGiveBack gives back an operation without a run, due as before. A crash of the journal is logged; the lease
@@ -60,8 +61,8 @@ func (p *pass) tryGiveBack(rec *persist.Record) {
 	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBack(rec, time.Time{}) })
 }
 
-// giveBackAll gives operations back, all at once, and waits: with a slow journal, this takes no longer than one
-// call. An operation that cannot be given back is free when its lease has ended.
+// giveBackAll gives claimed operations back, all at once, and waits: with a slow journal, this takes no longer
+// than one call. An operation that cannot be given back is free when its lease has ended.
 func (p *pass) giveBackAll(recs []*persist.Record) {
 	var calls sync.WaitGroup
 	for _, rec := range recs {
@@ -79,8 +80,9 @@ func pointers(recs []persist.Record) []*persist.Record {
 	return all
 }
 
-// again returns the next due time of an operation if this pass cannot go on with it. It is just after the beginning of the pass, for the next
-// pass to meet the operation. Of a pass without an end, it is pauseMax from now.
+// again returns the next due time of an operation if this pass cannot go on with it. It is just after the
+// beginning of the pass, for the next pass to meet the operation. Of a pass without an end, it is pauseMax from
+// now.
 func (p *pass) again() time.Time {
 	if p.lanes != nil {
 		_ = p.c.engine.clock.Notice(p.ctx, p.c.engine.host) // if the journal cannot be asked, nothing can be given back either

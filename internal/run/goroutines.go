@@ -15,6 +15,7 @@ type goroutines struct {
 // not used again.
 func (g *goroutines) start(f func()) {
 	g.mu.Lock()
+	// The last one: it was idle for the shortest time.
 	last := len(g.free) - 1
 	if last < 0 {
 		g.mu.Unlock()
@@ -29,6 +30,7 @@ func (g *goroutines) start(f func()) {
 
 // work runs f, and then the functions handed over by start, until close.
 func (g *goroutines) work(f func()) {
+	// Once for the life of the goroutine.
 	growStack()
 	next := make(chan func(), 1)
 	for f != nil {

@@ -7,7 +7,7 @@ import "sync"
 // delivered. A nil handover is never taken. It is safe for concurrent use.
 type handover struct {
 	mu    sync.Mutex
-	taken bool
+	taken bool   // a caller has the result
 	owed  uint64 // result.owed; zero: it is not written
 }
 

@@ -3,8 +3,8 @@ package run
 import (
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/lease"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -12,6 +12,7 @@ import (
 type holder struct {
 	owner         string       // of this client's leases, a random UUID
 	leases        lease.Leases // of this client; in a journal of one process each holds
+	claims        lease.Claims // of this client
 	clock         *lease.Clock // of the journal
 	journalShared bool         // other processes may use the journal
 }
@@ -40,14 +41,14 @@ func (h *holder) leasedElsewhere(rec *persist.Record) bool {
 	return rec.Leased(h.owner, h.clock.Earliest())
 }
 
-// sentElsewhere reports whether another process runs an operation. See operation.SeesRunning for the key in an error.
+// sentElsewhere reports whether another process runs an operation. See intent.SeesRunning for the key in an error.
 func (h *holder) sentElsewhere(rec *persist.Record) bool {
 	return !rec.State.Final() && h.journalShared && h.leasedElsewhere(rec)
 }
 
 // endingOf returns the facts behind the end of a record, but for Moved.
-func (h *holder) endingOf(rec *persist.Record, absent bool) operation.Ending {
-	return operation.Ending{
+func (h *holder) endingOf(rec *persist.Record, absent bool) acts.Ending {
+	return acts.Ending{
 		Leased: h.leasedElsewhere(rec), Over: rec.LeaseOwner != "" && rec.LeaseOwner != h.owner, Absent: absent, Now: h.clock.Earliest(),
 	}
 }

@@ -23,7 +23,7 @@ func (c *Client) SetOwnClock(wall func() time.Time) {
 }
 
 // DropLease lets c forget a lease.
-func (c *Client) DropLease(id persist.ID) { c.engine.leases.Drop(id) }
+func (c *Client) DropLease(id persist.ID) { c.engine.claims.Drop(id) }
 
 // SetMostNotes bounds the notes of the clients on c's journal about operations possibly missing in the journal. Not while one is in use.
 func (c *Client) SetMostNotes(most int) { c.engine.shared.notes.Most = most }

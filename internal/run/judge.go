@@ -11,23 +11,27 @@ import (
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
-// This file turns an answer into the verdict on its operation. Package classify decides. This file gathers the facts necessary
-// beside the answer.
+// This file turns an answer into the verdict on its operation. Package classify decides. This file gathers the
+// facts necessary beside the answer.
 
-// classify returns the verdict of an attempt. If the status of an answer alone proves nothing, sent gets an error with the reason. inDoubt
-// reports whether an earlier attempt may have had an effect.
-func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
+// classify returns the verdict of an attempt. If the status of an answer alone proves nothing, sent gets an
+// error with the reason. inDoubt reports whether an earlier attempt may have had an effect.
+func (r *replies) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
+	t := r.task
 	a := sent.Answer
 	if a == nil {
 		return operation.Unanswered(sent.Unsent, sent.Fatal)
 	}
+	// The request is looked at for GraphQL only if the answer may be one of it.
 	errors := bytes.Contains(a.Text, []byte(`"errors"`))
-	v := classify.Classify(r.cfg.reader.Reading(r.prof, &r.rec), seen(a), classify.Facts{
-		GraphQL: errors && request.IsGraphQL(&r.rec), MayBeGraphQL: errors && request.MayBeGraphQL(&r.rec),
-		InDoubt: inDoubt, Protected: r.rec.Protected, TakesHTML: classify.AcceptsHTML(r.rec.Header), Repeated: r.repeats(a), PlainHTTP: r.rec.PlainHTTP,
+	v := classify.Classify(t.cfg.reader.Endpoints.Reading(t.prof, &t.rec), seen(a), classify.Facts{
+		GraphQL: errors && request.IsGraphQL(&t.rec), MayBeGraphQL: errors && request.MayBeGraphQL(&t.rec),
+		InDoubt: inDoubt, Protected: t.rec.Protected, TakesHTML: classify.AcceptsHTML(t.rec.Header), Repeated: r.repeats(a), PlainHTTP: t.rec.PlainHTTP,
 	})
+	// The status says success or refusal: without an error nobody would know why it does not count.
 	if v.Flaw != classify.FlawNone {
 		sent.Err = flawError(a, v.Flaw)
 	}
@@ -35,44 +39,49 @@ func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 		sent.Err = redirectError(a)
 	}
 	if operation.IsFlawedSuccess(v.Flaw, a.Head.StatusCode) {
-		r.flawed = &persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole, At: r.now().Round(0)}
+		r.flawed = &persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole, At: t.engine.now().Round(0)}
 	}
 	return v
 }
 
 // otherFactsError returns the reason why an answer settles nothing for this client.
-func (r *run) otherFactsError(status int) error {
+func otherFactsError(rec *persist.Record, status int) error {
 	return fmt.Errorf("answered %d, which this client cannot read for certain: its profile %q, version %q, states other facts than the one "+
-		"under which the operation was begun; let a client of the same facts look, or settle it", status, r.rec.Profile, r.rec.ProfileVersion)
+		"under which the operation was begun; let a client of the same facts look, or settle it", status, rec.Profile, rec.ProfileVersion)
 }
 
 // flawedSuccess returns the latest 2xx with a flaw, of this run or of an earlier one; nil if there was none.
-func (r *run) flawedSuccess() *persist.Answer { return cmp.Or(r.flawed, operation.FlawedOf(&r.rec)) }
+func (r *replies) flawedSuccess() *persist.Answer {
+	return cmp.Or(r.flawed, operation.FlawedOf(&r.task.rec))
+}
 
-// flawedForRecord returns the latest flawed success in the recorded form; nil if there was none. A later run compares its own with it.
-func (d ending) flawedForRecord() *persist.Answer {
-	a := d.flawedSuccess()
+// flawedForRecord returns the latest flawed success in the recorded form; nil if there was none. A later run
+// compares its own with it.
+func (r *replies) flawedForRecord() *persist.Answer {
+	a := r.flawedSuccess()
 	if a == nil {
 		return nil
 	}
 	recorded := *a
-	d.keepAnswer(&recorded)
+	r.task.keepAnswer(&recorded)
 	return &recorded
 }
 
-// repeats reports whether the latest flawed success was the same as a. If an earlier run has recorded it without its body (it was too large, or
-// no JSON beside DropAnswer), then an answer of the same status and Content-Type counts as the same, if it would not be recorded with its body
-// either. It may be another one: to hold is the safe side, and else each call would send once more.
-func (r *run) repeats(a *wire.Answer) bool {
+// repeats reports whether the latest flawed success was the same as a. If an earlier run has recorded it
+// without its body (it was too large, or no JSON beside DropAnswer), then an answer of the same status and
+// Content-Type counts as the same, if it would not be recorded with its body either. It may be another one: to
+// hold is the safe side, and else each call would send once more.
+func (r *replies) repeats(a *wire.Answer) bool {
 	before := r.flawedSuccess()
 	if before == nil || before.Status != a.Head.StatusCode {
 		return false
 	}
+	// Both bodies are there to be compared.
 	if before == r.flawed || !before.BodyDropped {
 		return bytes.Equal(before.Body, a.Body)
 	}
 	now := persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole}
-	r.keepAnswer(&now)
+	r.task.keepAnswer(&now)
 	return now.BodyDropped && before.Header.Get("Content-Type") == now.Header.Get("Content-Type")
 }
 
@@ -90,21 +99,27 @@ func flawError(a *wire.Answer, flaw classify.Flaw) error {
 	return fmt.Errorf("answered %d with %v, as something in front of the API may", status, flaw)
 }
 
-// redirectError returns the error of an answer that is a redirect, and is not followed. It names the origin of its Location alone: paths and
-// queries may have secrets in them, such as a token for a login. It returns nil without a Location.
+// redirectError returns the error of an answer that is a redirect, and is not followed. It names the origin of
+// its Location alone: paths and queries may have secrets in them, such as a token for a login. It returns nil
+// without a Location.
 func redirectError(a *wire.Answer) error {
 	to, err := a.Head.Location()
 	if err != nil {
 		return nil
 	}
 	where := "another place of the same origin"
+	// Of the same origin the place is not named: its path may hold a secret.
 	if request.SameOrigin(a.From, to.String()) == nil {
 		where = request.Origin(to)
+	}
+	if a.Hopped {
+		where += ", after redirects that were followed"
 	}
 	return fmt.Errorf("answered %d, which leads to %s", a.Head.StatusCode, where)
 }
 
-// seen returns an answer in the form for package classify. An answer without a Location counts as of the same origin.
+// seen returns an answer in the form for package classify. An answer without a Location counts as of the same
+// origin.
 func seen(a *wire.Answer) classify.Answer {
 	location := a.Head.Header.Get("Location")
 	return classify.Answer{
@@ -115,11 +130,12 @@ func seen(a *wire.Answer) classify.Answer {
 	}
 }
 
-// success reports whether an answer to a question beside the operation is a 2xx of the API's own.
-func (r *run) success(a *wire.Answer) bool {
+// isSuccess reports whether an answer to a question beside the operation of rec, such as a lookup, is a 2xx of
+// the API's own, by the profile.
+func isSuccess(rec *persist.Record, prof *profile.Profile, a *wire.Answer) bool {
 	status := a.Head.StatusCode
-	facts := classify.Facts{TakesHTML: classify.AcceptsHTML(r.rec.Header)}
-	return status >= 200 && status < 300 && classify.SuccessFlaw(r.prof, seen(a), facts) == classify.FlawNone
+	facts := classify.Facts{TakesHTML: classify.AcceptsHTML(rec.Header)}
+	return status >= 200 && status < 300 && classify.SuccessFlaw(prof, seen(a), facts) == classify.FlawNone
 }
 
 var errNoTarget = errors.New("its recorded target is no URL")

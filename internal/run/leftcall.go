@@ -7,17 +7,18 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds a call's wait for a slow limiter before an attempt: its operation is given back, and the call waits without it. It also holds
-// the error of a caller at leaving its call.
+// This file holds a call's wait for a slow limiter before an attempt: its operation is given back, and the call
+// waits without it. It also holds the error of a caller at leaving its call.
 
 // leftRecord is the record of an operation as a call has left it, because its limiter takes long.
 type leftRecord struct {
-	rec     persist.Record
-	created bool  // by that call: nobody else has had it since, as long as the record is the same
-	turn    *turn // of its limiter
+	rec     persist.Record // as it was given back
+	created bool           // by that call: nobody else has had it since, as long as the record is the same
+	turn    *turn          // of its limiter
 
 	failed  *Error          // of the call if it goes on no more, and no other has the operation; nil: it has made no attempt
 	why     error           // given in that error if the operation was never sent, or the last send was refused
@@ -31,128 +32,122 @@ func (l *leftRecord) same(rec *persist.Record) bool {
 	return l.rec.Seq == rec.Seq && l.rec.Revision == rec.Revision
 }
 
-// leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation in its hands. Then it gives the
-// operation back as it was before the call, or as never sent, and returns the result of a left call. If it returns nil, the run goes on.
+// leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation
+// in its hands. Then it gives the operation back as it was before the call, or as never sent, and returns the
+// result of a left call. If it returns nil, the run goes on: it is admitted, or the limiter's error waits in
+// refused for the first send. Without its operation the call keeps nobody from sending it meanwhile.
 func (r *run) leaveLimited() *result {
-	if r.given.Pass || !r.returns || r.cfg.Limiter == nil || r.given.AskedAgain {
+	t := &r.task
+	if t.given.Pass || !r.permit.returns || t.cfg.Limiter == nil || t.given.AskedAgain {
 		return nil
 	}
-	r.leaves = true
-	r.refused = r.Admit(r.call.Context(), false)
-	if r.leaves = false; r.refused != errLimited {
+	r.permit.leaves = true
+	// An error of the limiter is kept for the first send: its event and its error tell of an attempt.
+	r.permit.refused = r.permit.Admit(t.call.Context(), false)
+	if r.permit.leaves = false; r.permit.refused != errLimited {
 		return nil
 	}
-	r.refused = nil
-	d := ending{r}
-	err := d.writer.rewrite(r.call.Values(), &r.rec, true, func() error {
-		rec := r.givenBack(persist.Record{})
-		d.holder.unstamp(&rec)
-		return d.update(rec)
+	r.permit.refused = nil
+	err := t.engine.writer.rewrite(t.call.Values(), &t.rec, true, func() error {
+		// As it was before adopt marked it, since nothing was sent.
+		rec := t.givenBack(persist.Record{})
+		t.engine.holder.unstamp(&rec)
+		return t.update(rec)
 	})
 	back := operation.GaveBackAfter(err == nil, errors.Is(err, persist.ErrUncertain))
 	if back == operation.NotBack { // the lease, too, is the call's as before
-		d.logUnrecorded(r.call.Values(), err)
+		t.engine.writer.logUnrecorded(t.call.Values(), &t.rec, err)
 		return nil
 	}
-	d.leases.End(r.rec.ID)
+	t.engine.leases.End(t.rec.ID)
 	if back == operation.BackUnclear {
-		r.turn.stop(err)
-		return &result{err: journalError(r.name, &r.rec, err)}
+		// Nobody waits for it any more.
+		r.permit.turn.stop(err)
+		return &result{err: journalError(t.name, &t.rec, err)}
 	}
 	return r.leftWith(&leftRecord{why: ErrNotSent})
 }
 
-// givenBack returns the record of an operation given back before the first send of its run. listed is the record as it was if the run has
-// not marked it.
-func (r *run) givenBack(listed persist.Record) persist.Record {
-	rec, before := r.rec, listed
-	if r.before != nil {
-		before = *r.before
-	}
-	was, now := operation.OpOf(&before, 0), operation.OpOf(&rec, 0)
-	back := now.GivenBack(was, r.latestFirstSend(&rec))
-	rec.State, rec.HoldReason, rec.MaybeSent, rec.FirstSent, rec.SendBefore = back.State, back.Hold, back.MaybeSent, back.FirstSent, back.SendBefore
-	return rec
-}
-
-// latestFirstSend returns the latest first send of an operation begun to be sent at once.
-func (r *run) latestFirstSend(rec *persist.Record) time.Time {
-	return r.cfg.drives.LatestFirstSend(rec.Created, rec.Window)
-}
-
-// leaveBetween gives back the operation of a call if its limiter takes long before another attempt, and returns the result of a left call. If
-// it returns nil, the run is over.
+// leaveBetween gives back the operation of a call if its limiter takes long before another attempt, and returns
+// the result of a left call. If it returns nil, the run is over, and end records its outcome. The attempts so
+// far count for the call: they are in the result, and in the error if it goes on no more.
 func (r *run) leaveBetween() *result {
-	if !r.drive.Leaves() {
+	t := &r.task
+	if !t.drive.Leaves() {
 		return nil
 	}
-	d := ending{r}
-	_ = d.conclude(r.journal.Finish) // it logs an error: then the operation is free when its lease has ended
-	report := r.drive.Report()
+	_ = r.ending.conclude(t.journal.Finish) // it logs an error: then the operation is free when its lease has ended
+	report := t.drive.Report()
 	if !report.Left {
-		return d.finished(d.result())
+		return r.finished(r.ending.result())
 	}
-	left := leftRecord{failed: d.error(&report), why: troubles[r.drive.Withdrawn()]}
-	r.last.Drain()
+	// Made now: after the wait nothing of this run is left.
+	left := leftRecord{failed: r.ending.error(&report), why: troubles[t.drive.Withdrawn()]}
+	r.replies.last.Drain()
 	res := r.leftWith(&left)
-	r.tellLeft(res)
+	r.report.tellLeft(res)
 	return res
 }
 
-// leftWith returns the result of a call after leaving its operation.
+// leftWith returns the result of a call after leaving its operation. Only the call itself may use it: callers
+// that have joined start again, and find the record.
 func (r *run) leftWith(left *leftRecord) *result {
-	left.rec, left.created, left.turn, left.started, left.took = r.rec, r.given.Created, r.turn, r.started, r.took
-	if left.spent = r.given.Spent; left.failed != nil {
-		left.spent = r.drive.Spent()
+	t := &r.task
+	left.rec, left.created, left.turn, left.started, left.took = t.rec, t.given.Created, r.permit.turn, r.attempts.started, t.took
+	// Without an attempt of its own, the run has spent nothing of the call's bounds.
+	if left.spent = t.given.Spent; left.failed != nil {
+		left.spent = t.drive.Spent()
 	}
 	return &result{left: left, notShared: true}
 }
 
-// awaitLimiter waits for the turn of a call without its operation, until its context ends or the client is closed. It returns the error of the
-// call if it goes on no more.
-func (c *Client) awaitLimiter(ctx context.Context, name string, op *preparedRequest, left *leftRecord) error {
-	op.left, op.took = left, left.took
+// await waits for the turn of a call without its operation, until its context ends or the client is
+// closed. It returns the error of the call if it goes on no more.
+func (l *leftRecord) await(ctx, draining context.Context, e *engine, name string, op *preparedRequest) error {
+	op.left, op.took = l, l.took
 	op.took.enter(&op.took.spent.Waiting)
 	defer op.took.leave()
-	t := left.turn
-	for _, end := range []context.Context{ctx, c.draining} {
-		defer context.AfterFunc(end, func() { t.stop(context.Cause(end)) })()
+	t := l.turn
+	for _, end := range []context.Context{ctx, draining} {
+		defer context.AfterFunc(end, func() { t.stop(sanitize.Cause(end)) })()
 	}
 	<-t.done
-	cause := context.Cause(t.within)
+	// nil: the limiter has answered. The run asks it for the answer.
+	cause := sanitize.Cause(t.within)
 	if cause == nil {
 		return nil
 	}
 	defer t.stop(nil)
-	return c.engine.withdrawLeft(ctx, name, op, cause)
+	return l.withdraw(ctx, e, name, op, cause)
 }
 
-// goesOn gives a run the turn of a call after leaving its operation. It also notes the call's begin of the operation, if nobody has had the
-// operation since.
+// goesOn gives a run the turn of a call after leaving its operation. It also notes the call's begin of the
+// operation, if nobody has had the operation since: then its error may say that nothing was begun. It is called
+// once the record was read again; l may be nil.
 func (l *leftRecord) goesOn(r *run) {
 	if l == nil || l.turn.used {
 		return
 	}
-	r.turn, r.given.Created = l.turn, r.given.Created || l.created && l.same(&r.rec)
-	r.given.Spent, r.started, r.token = l.spent, l.started, l.turn.tokenLeft(&r.rec)
+	r.permit.turn, r.task.given.Created = l.turn, r.task.given.Created || l.created && l.same(&r.task.rec)
+	r.task.given.Spent, r.attempts.started, r.tokens.token = l.spent, l.started, l.turn.tokenLeft(&r.task.rec)
 }
 
-// withdrawLeft takes back the operation left by a call, if nobody has had it since, and returns the call's error. Any other operation stays as it
-// is.
-func (e *engine) withdrawLeft(ctx context.Context, name string, op *preparedRequest, cause error) error {
+// withdraw forgets the operation that a call left for later, if no other process has changed it since. It returns the call's error, which says
+// whether it did. It is called if the call gives up.
+func (l *leftRecord) withdraw(ctx context.Context, e *engine, name string, op *preparedRequest, cause error) error {
 	ctx = context.WithoutCancel(ctx)
-	left := op.left
-	if op := operation.OpOf(&left.rec, 0); op.TakesBackLeft(left.created) && e.takeBack(ctx, &left.rec) {
-		failed := newError(name, nothing(left.rec.Key), nil, left.why)
+	if left := operation.OpOf(&l.rec, 0); left.TakesBackLeft(l.created) && l.takeBack(ctx, e) {
+		failed := newError(name, nothing(l.rec.Key), nil, l.why)
 		failed.Last = cause
-		return left.tell(failed)
+		return l.tell(failed)
 	}
-	return left.tell(e.unbegun.errorAfterRead(ctx, name, op.named, false, cause, left.why))
+	return l.tell(e.unbegun.errorAfterRead(ctx, name, op.named, false, cause, l.why))
 }
 
-// takeBack forgets an operation that was never sent, or settles it as absent: operation.WithdrawnBeside decides. It returns false if the
-// operation may still be sent, by operation.Freed: the journal failed, or the record has changed.
-func (e *engine) takeBack(ctx context.Context, rec *persist.Record) bool {
+// takeBack forgets an operation that was never sent, or settles it as absent; operation.WithdrawnBeside decides between the two. It returns false if
+// the operation may still be sent: the journal failed, or the record has changed (operation.Freed).
+func (l *leftRecord) takeBack(ctx context.Context, e *engine) bool {
+	rec := &l.rec
 	keeps, err := e.places.IsKept(ctx, rec)
 	switch {
 	case err != nil:
@@ -162,6 +157,7 @@ func (e *engine) takeBack(ctx context.Context, rec *persist.Record) bool {
 		ended.Told = true // its call is told so
 		return resolve(ctx, e, ended, Resolution{Effect: persist.EffectAbsent}) == nil
 	}
+	// Before the Forget: a begin just after it must not be missed.
 	watch := e.shared.begins.Watch(rec.ID)
 	freed := operation.Freed{Forgotten: e.journal.Forget(ctx, *rec) == nil}
 	_, err = e.unbegun.probe(ctx, rec.ID)
@@ -190,4 +186,22 @@ func left(name string, key string, caller *inflight.Caller[*result], cause error
 	e := newError(name, unclear(key), cause, ErrInFlight)
 	e.Sends, e.Joined = caller.Call().Sends(), caller.Joined()
 	return e
+}
+
+// letGo gives back an operation adopted and not sent, as it was before. listed is the record before the
+// adoption. It is the last act of a run without an execute; an error is logged, and the lease then ends by
+// itself.
+func (r *run) letGo(listed *persist.Record) {
+	t := &r.task
+	r.permit.Dismiss()
+	ctx := t.call.Values()
+	err := t.lastChange(ctx, &t.rec, func() error {
+		rec := t.givenBack(*listed)
+		if !t.engine.journalShared {
+			_, err := t.journal.Update(ctx, rec)
+			return err
+		}
+		return t.engine.writer.release(ctx, rec, time.Time{})
+	})
+	t.engine.writer.logUnreleased(ctx, &t.rec, err)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Wake is oncehttp.Client.Wake.
+// Wake implements oncehttp.Client.Wake: the Run of this client and, on a persist.Notifier, of others looks at the journal at once.
 func (c *Client) Wake() {
-	if c.unusable(context.Background()) == nil {
+	if unusable(context.Background(), c) == nil {
 		c.engine.wakeAll()
 	}
 }
@@ -42,16 +42,16 @@ type hearing struct {
 // listen wakes Run when another process may have enqueued something, until ctx ends; the journal must be a
 // persist.Notifier. Many wakes become one in pauseMin. If Listen fails, listen says so and returns; Run looks now
 // and then in any case.
-func (r *runner) listen(ctx context.Context) {
-	h := hearing{runner: r, woken: make(chan struct{}, 1)}
+func (h *hearing) listen(ctx context.Context) {
+	// Its end stops the goroutine of pass, also when Listen has failed.
 	waking, stop := context.WithCancel(ctx)
 	var passing sync.WaitGroup
 	defer passing.Wait()
 	defer stop()
 	passing.Go(func() { h.pass(waking) })
 	var err error
-	crashed := r.cfg.guard(ctx, "the journal has crashed in Listen", func() {
-		err = r.engine.notifier.Listen(ctx, func(err error) { h.heard(ctx, err) })
+	crashed := h.cfg.guard(ctx, "the journal has crashed in Listen", func() {
+		err = h.engine.notifier.Listen(ctx, func(err error) { h.heard(ctx, err) })
 	})
 	if crashed != nil {
 		err = crashed.err()
@@ -69,6 +69,7 @@ func (h *hearing) pass(ctx context.Context) {
 			return
 		case <-h.woken:
 		}
+		// Run of this process alone: the others hear by themselves.
 		h.engine.wake()
 		select {
 		case <-ctx.Done():
@@ -105,7 +106,7 @@ func (h *hearing) heard(ctx context.Context, err error) {
 	}
 }
 
-// pollEvery is the longest wait of Run before it looks at the journal again. If several processes share the journal, it is at most a
+// pollEvery returns the longest wait of Run before it looks at the journal again. If several processes share the journal, it is at most a
 // third of a lease, since the lease of a dead process may end at any time.
 func (e *engine) pollEvery() time.Duration {
 	if !e.journalShared {

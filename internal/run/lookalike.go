@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/oncehttp/oncehttp/internal/alike"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
@@ -27,15 +27,15 @@ var (
 // The look uses the recipe of every possible operation, since another version, profile or configuration may have
 // begun it.
 func (b *admission) checkUnresolved(ctx context.Context, name string, op *preparedRequest) error {
-	look := context.WithoutCancel(ctx)
-	standing, err := b.alike.Of(look, op.lookalike())
+	standing, err := b.alike.Of(ctx, op.lookalike())
 	if err != nil {
-		return newError(name, unclearTo(unnamed, operation.HasNotLooked, op.rec.Key), err)
+		return newError(name, unclearTo(unnamed, intent.HasNotLooked, op.rec.Key), err)
 	}
 	if standing == nil {
 		return nil
 	}
-	if !op.rec.KeyOfOneCall() && b.unbegun.stands(look, op.rec.ID) {
+	look := context.WithoutCancel(ctx)
+	if !op.rec.KeyOfOneCall() && b.stands(look, op) {
 		return nil
 	}
 	switch none := slices.Contains(op.named.Unassigned(), request.Base(standing.Account)); {
@@ -45,13 +45,13 @@ func (b *admission) checkUnresolved(ctx context.Context, name string, op *prepar
 		return b.refusals.strangerError(ctx, name, standing.ID, errOtherCredentials)
 	}
 	cause, like := errUnresolved, operation.OpOf(standing, 0)
-	switch like.InTheWay(operation.Lookalike{Leased: b.holder.sentElsewhere(standing)}) {
-	case operation.NotInTheWay:
+	switch (intent.Lookalike{Leased: b.holder.sentElsewhere(standing)}).InTheWay(&like) {
+	case intent.NotInTheWay:
 		return nil
-	case operation.Unreported:
+	case intent.Unreported:
 		cause = errUnreported
-	case operation.SentElsewhere:
-		return newError(name, unclearTo(unnamed, operation.SeesRunning, standing.Key), errSending, ErrInFlight)
+	case intent.SentElsewhere:
+		return newError(name, unclearTo(unnamed, intent.SeesRunning, standing.Key), errSending, ErrInFlight)
 	}
 	failed := newError(name, subjectOf(standing, operation.Keyless), cause)
 	failed.Attempts, failed.Sends = standing.Attempts, standing.Sends
@@ -66,9 +66,4 @@ func (b *admission) strangeLookalike(ctx context.Context, op *preparedRequest, s
 	}
 	rec, err := b.journal.Get(ctx, standing.ID) // only it has in clear a value that is a credential only now
 	return err != nil || op.strange(&rec)
-}
-
-// lookalike returns the operation in the form for the look for others of the same request.
-func (op *preparedRequest) lookalike() alike.Call {
-	return alike.Call{Record: op.rec, Named: &op.named, Read: op.read}
 }

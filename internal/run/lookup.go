@@ -12,86 +12,107 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lookUp does the step LookUp: it asks for the resource named by an already-done answer.
-func (r *run) lookUp() {
-	found := r.own
-	get, target := request.Lookup(&r.rec, r.prof, r.own.Answer.Text, r.own.Answer.TextWhole)
+// inquiry asks the API about the operation, by requests that have no effect: for a resource that an answer
+// names, or for those made under its business reference.
+type inquiry struct {
+	task     *task
+	replies  *replies  // hear the resource
+	requests *requests // send the lookup
+}
+
+// lookUp does the step LookUp: it asks for the resource named by an already-done answer. If there is none to
+// ask for, or none is found, the drive is told so by an empty answer. The answer found is the operation's if
+// the drive chooses it.
+func (i *inquiry) lookUp() {
+	t := i.task
+	found := i.replies.own
+	get, target := request.Lookup(&t.rec, t.prof, i.replies.own.Answer.Text, i.replies.own.Answer.TextWhole)
 	if target != nil {
-		found = r.lookUpAt(get, target)
+		found = i.lookUpAt(get, target)
 	}
-	if found.id == r.own.id {
-		r.drive.LookedUp(r.alreadyDone(classify.Answer{}), operation.Sent{})
+	// Nothing was found, or asked for.
+	if found.id == i.replies.own.id {
+		t.drive.LookedUp(i.alreadyDone(classify.Answer{}), operation.Sent{})
 	} else {
-		r.drive.LookedUp(r.alreadyDone(seen(found.Answer)), r.sent(found))
+		t.drive.LookedUp(i.alreadyDone(seen(found.Answer)), i.replies.sent(found))
 	}
-	r.judged(found)
+	i.replies.judged(found)
 }
 
-// alreadyDone returns the verdict on an already-done answer by the resource that it names; a zero one was not found.
-func (r *run) alreadyDone(found classify.Answer) classify.Verdict {
-	return classify.AlreadyDone(r.cfg.reader.Reading(r.prof, &r.rec), r.drive.Done(), r.rec.Body, found, r.drive.InDoubt())
+// alreadyDone returns the verdict on an already-done answer by the resource that it names; a zero one was not
+// found. Another request may have made the resource: then it counts only if it repeats the values of this one.
+func (i *inquiry) alreadyDone(found classify.Answer) classify.Verdict {
+	t := i.task
+	return classify.AlreadyDone(t.cfg.reader.Endpoints.Reading(t.prof, &t.rec), t.drive.Done(), t.rec.Body, found, t.drive.InDoubt())
 }
 
-// lookUpAt asks for the resource at target, lookupTries times at most. It returns the resource's whole 2xx answer;
-// if there is none, the operation's own answer. get is the record of the lookup's request.
-func (r *run) lookUpAt(get persist.Record, target *url.URL) heard {
-	sender := newSender(r.cfg, &lookups{r, get})
+// lookUpAt asks for the resource at target, lookupTries times at most. It returns the resource's whole 2xx
+// answer; if there is none, the operation's own answer. get is the record of the lookup's request. Any other
+// answer says nothing of the resource: a proxy may have given it.
+func (i *inquiry) lookUpAt(get persist.Record, target *url.URL) heard {
+	sender := i.requests.lookup(get)
 	for range lookupTries {
-		sent := r.askBy(&sender, target)
-		if a := sent.Answer; a != nil && a.Whole && r.success(a) {
-			return r.hear(sent)
+		sent := i.requests.askBy(&sender, target)
+		if a := sent.Answer; a != nil && a.Whole && isSuccess(&i.task.rec, i.task.prof, a) {
+			return i.replies.hear(sent)
 		}
 		sent.Drain()
 	}
-	return r.own
+	return i.replies.own
 }
 
-// askDuplicate does the step AskDuplicate: the server says the business reference was used before, and askDuplicate finds out by whom. If
-// the API finds exactly one resource, the one asked for by this request, its answer is the operation's.
-func (r *run) askDuplicate() {
-	finding, found, asked := r.askReference()
-	r.drive.Asked(finding, r.sent(found), asked)
-	r.judged(found)
+// askDuplicate does the step AskDuplicate: the server says the business reference was used before, and
+// askDuplicate finds out by whom. If the API finds exactly one resource, the one asked for by this request, its
+// answer is the operation's.
+func (i *inquiry) askDuplicate() {
+	finding, found, asked := i.askReference()
+	i.task.drive.Asked(finding, i.replies.sent(found), asked)
+	i.replies.judged(found)
 }
 
-// askFirst does the step AskFirst: before a send it asks for a resource of an earlier send. If the drive goes on
-// to send, the answer is drained; else the drive has chosen the answer, or none.
-func (r *run) askFirst() {
-	finding, found, asked := r.askReference()
-	r.drive.Asked(finding, r.sent(found), asked)
-	r.own = heard{Result: wire.Result{Err: found.Err}}
-	switch r.drive.Step() {
+// askFirst does the step AskFirst: before a send it asks for a resource of an earlier send. If the drive goes
+// on to send, the answer is drained; else the drive has chosen the answer, or none.
+func (i *inquiry) askFirst() {
+	t := i.task
+	finding, found, asked := i.askReference()
+	t.drive.Asked(finding, i.replies.sent(found), asked)
+	// There is no attempt yet: the lookup's error stands for it.
+	i.replies.own = heard{Result: wire.Result{Err: found.Err}}
+	switch t.drive.Step() {
 	case operation.Check, operation.CheckToken:
 		found.Drain()
 	default:
-		if r.drive.Answer().ID != found.id { // another lookup's answer is not the operation's
+		if t.drive.Answer().ID != found.id { // another lookup's answer is not the operation's
 			found.Drain()
 			found = heard{Result: wire.Result{Err: found.Err}}
 		}
-		r.settle(found)
+		i.replies.settle(found)
 	}
 }
 
-// askReference asks for the resources made under the request's business reference. asked is false if the request has none.
-func (r *run) askReference() (finding classify.Finding, found heard, asked bool) {
-	get, target := request.ByReference(&r.rec, r.prof)
+// askReference asks for the resources made under the request's business reference. asked is false if the
+// request has none.
+func (i *inquiry) askReference() (finding classify.Finding, found heard, asked bool) {
+	get, target := request.ByReference(&i.task.rec, i.task.prof)
 	if target == nil {
 		return classify.FindingUnclear, heard{Result: wire.Result{Unsent: true, Fatal: true}}, false
 	}
-	finding, sent := askByReference(r, get, target)
-	return finding, r.hear(sent), true
+	finding, sent := askByReference(i.requests, get, target)
+	return finding, i.replies.hear(sent), true
 }
 
-// askByReference asks for the resources made under the request's business reference. sent holds the answer, or the error, of the last try.
-// A second try follows only if the first was sent and got no answer.
-func askByReference(r *run, get persist.Record, target *url.URL) (finding classify.Finding, sent wire.Result) {
-	sender := newSender(r.cfg, &lookups{r, get})
+// askByReference asks for the resources made under the request's business reference. sent holds the answer, or
+// the error, of the last try. A second try follows only if the first was sent and got no answer. After an error
+// the finding is unclear: then nothing may be concluded from a resource that was not seen. It has no effect, so
+// it counts as no send of the operation.
+func askByReference(r *requests, get persist.Record, target *url.URL) (finding classify.Finding, sent wire.Result) {
+	sender := r.lookup(get)
 	for range lookupTries {
 		sent.Drain()
 		sent = r.askBy(&sender, target)
 		switch {
 		case sent.Answer != nil:
-			return classify.ByReference(r.cfg.reader.Reading(r.prof, &r.rec), request.FieldsOf(r.rec.Header, r.rec.Body).Value, seen(sent.Answer)), sent
+			return classify.ByReference(r.task.cfg.reader.Endpoints.Reading(r.task.prof, &r.task.rec), request.FieldsOf(r.task.rec.Header, r.task.rec.Body).Value, seen(sent.Answer)), sent
 		case sent.Unsent:
 			return classify.FindingUnclear, sent
 		}
@@ -104,18 +125,19 @@ const lookupTries = 2
 
 // lookups makes the requests of a lookup. It follows no redirect.
 type lookups struct {
-	*run
-	get persist.Record
+	*permit  // they are admitted like the operation's own requests
+	requests *requests
+	get      persist.Record // the GET, in the form of a record
 }
 
 // Prepare makes the request of the lookup anew.
 func (l *lookups) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
-	req, err := l.requestFor(ctx, &attemptContext{Context: send}, &l.get, target)
+	req, err := l.requests.requestFor(ctx, &attemptContext{Context: send}, &l.get, target)
 	if err == nil {
-		l.took.enter(&l.took.spent.Wire)
+		l.requests.task.took.enter(&l.requests.task.took.spent.Wire)
 	}
 	return req, err
 }
 
-// Follow allows no redirect.
+// Follow allows no redirect: an answer of another place proves nothing about the resource asked for.
 func (l *lookups) Follow(*url.URL, string) *url.URL { return nil }

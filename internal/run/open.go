@@ -10,11 +10,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// Open is oncehttp.Open.
+// Open implements oncehttp.Open: it returns a client on the bbolt journal at path.
 func Open(path string, cfg Config) (*Client, error) {
 	if cfg.Journal != nil {
 		return nil, newError("open", nothing(""), errors.New("Config.Journal is set; use New"), ErrConfig)
 	}
+	// A DSN would become a file of that name, with the password in it.
 	if err := checkPath(path); err != nil {
 		return nil, newError("open", nothing(""), err, ErrConfig)
 	}
@@ -22,10 +23,12 @@ func Open(path string, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, newError("open", nothing(""), err)
 	}
+	// A record in clear beside sealed ones would give away what the seal hides.
 	if err := sealedJournal(context.Background(), journal); err != nil {
 		_ = journal.Close()
 		return nil, newError("open", nothing(""), fmt.Errorf("%s: %w", path, err))
 	}
+	// From here on the file is open: each error closes it.
 	cfg.Journal = journal
 	c, err := New(cfg)
 	if err != nil {

@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Unfinished is oncehttp.Client.Unfinished.
+// Unfinished implements oncehttp.Client.Unfinished: it yields the pending and held records.
 func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
-		if err := c.checkPass(ctx, "unfinished"); err != nil {
+		if err := checkPass(ctx, c, "unfinished"); err != nil {
 			yield(persist.Record{}, err)
 			return
 		}
@@ -29,7 +30,8 @@ func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error
 			yield(persist.Record{}, notWaited("unfinished", err))
 			return
 		}
-		look := c.engine.looking(ctx)
+		// One for the whole listing: it tells who has each record now.
+		look := looking(ctx, c.engine)
 		c.cfg.Journal.List(ctx, persist.Query{
 			Account: c.account(ctx), States: []persist.State{persist.StatePending, persist.StateHeld},
 		})(func(rec persist.Record, err error) bool {
@@ -75,7 +77,7 @@ func (c *Chosen) is(rec *persist.Record) bool {
 	return true
 }
 
-// Lookup is oncehttp.Client.Lookup.
+// Lookup implements oncehttp.Client.Lookup: it returns the record of a key.
 func (c *Client) Lookup(ctx context.Context, key string, chosen Chosen) (persist.Record, error) {
 	ctx, leave, err := c.visitKey(ctx, "Lookup", "lookup", key)
 	if err != nil {
@@ -85,75 +87,19 @@ func (c *Client) Lookup(ctx context.Context, key string, chosen Chosen) (persist
 	return c.lookup(ctx, "lookup", key, chosen)
 }
 
-// lookup is Lookup for the call of this name. It waits for the record of an answer given already. Errors are
-// complete: no record, several records, a record this client cannot read. A settle or an abandon also gets the
-// clear part of a sealed record.
-func (c *Client) lookup(ctx context.Context, name string, key string, chosen Chosen) (persist.Record, error) {
-	failed := func(cause error, why ...error) (persist.Record, error) {
-		return persist.Record{}, newError(name, unclear(key), cause, why...)
-	}
-	if err := c.checkCall(ctx, name, key); err != nil {
-		return persist.Record{}, err
-	}
-	if key == "" { // the empty key selects all records
-		return failed(fmt.Errorf("the empty key: %w", persist.ErrNotFound))
-	}
-	if err := c.engine.recorded(ctx, func(id persist.ID) bool { return id.Key == key }); err != nil {
-		return failed(err, waitedInVain(err))
-	}
-	if err := checkAccount(ctx); err != nil {
-		return failed(err, ErrConfig)
-	}
-	match, err := c.matching(ctx, key, c.account(ctx))
-	if err != nil {
-		return failed(err)
-	}
-	found, err := c.listed(ctx, name, &match, &chosen)
-	if err != nil {
-		return failed(err)
-	}
-	switch len(found) {
-	case 0:
-		return failed(persist.ErrNotFound)
-	case 1:
-		c.engine.looking(ctx)(&found[0])
-		return found[0], nil
-	}
-	return failed(fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), accountsOf(found)), ErrConfig)
-}
-
-// listed returns the records that a lookup of the call name may mean. Errors: the journal's, and a record that this client cannot read.
-func (c *Client) listed(ctx context.Context, name string, match *keyMatch, chosen *Chosen) (found []persist.Record, err error) {
-	for rec, err := range c.engine.journal.List(ctx, match.query) {
-		if err == nil {
-			err = rec.Sealed()
-		}
-		if clear, ok := sealedRecord(&rec, err); ok && endsSealed(name) {
-			if rec, err = clear, nil; rec.Key != match.query.Key && match.query.Key != "" {
-				rec.Key = match.query.Key // the journal has a hash of it
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		if match.is(&rec) && chosen.is(&rec) {
-			found = append(found, rec)
-		}
-	}
-	return found, nil
-}
-
-// Settle is oncehttp.Client.Settle.
+// Settle implements oncehttp.Client.Settle: it ends an operation with the effect that a person has found out.
 func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Chosen) error {
 	ctx, leave, err := c.visitKey(ctx, "Settle", "settle", key)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	// It settles nothing: the call only looks whether there is such an operation.
 	if r.Effect == persist.EffectUnknown {
 		_, err := c.lookup(ctx, "settle", key, chosen)
 		return err
 	}
+	// The note of WithNote goes before that of the Resolution.
 	if chosen.Note != "" {
 		r.Note = chosen.Note
 	}
@@ -164,6 +110,7 @@ func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Ch
 	if err != nil {
 		return c.wrong(ctx, "settle", key, chosen, err)
 	}
+	// acts.Ending weighs them against the evidence, and against a send under way.
 	chosen.absent, chosen.happened = r.Effect == persist.EffectAbsent, r.Effect == persist.EffectHappened
 	return c.end(ctx, "settle", key, chosen, func(call callers, rec persist.Record) error {
 		return resolve(call.Work().Context(ctx), c.engine, rec, r.kept(call, &c.cfg, &rec))
@@ -173,17 +120,7 @@ func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Ch
 // errUnseen is the cause of an error for an act on an operation seen by nobody.
 var errUnseen = errors.New("say with AsSeen as what it was seen: a worker may have sent it since")
 
-// wrong returns the error of a Settle or Abandon that cannot be done as asked for, because of cause. The record
-// does not change; the error tells its state, if it can be read.
-func (c *Client) wrong(ctx context.Context, name string, key string, chosen Chosen, cause error) error {
-	rec, err := c.lookup(ctx, name, key, chosen)
-	if err != nil {
-		return newError(name, unclear(key), cause, ErrConfig)
-	}
-	return c.engine.refusals.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrConfig).err
-}
-
-// Abandon is oncehttp.Client.Abandon.
+// Abandon implements oncehttp.Client.Abandon: it ends an operation with an unknown effect.
 func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 	ctx, leave, err := c.visitKey(ctx, "Abandon", "abandon", key)
 	if err != nil {
@@ -203,7 +140,7 @@ func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 		}
 		_ = c.engine.clock.Notice(ctx, c.engine.host) // the undo may have taken a while
 		op, before := operation.OpOf(&rec, 0), rec
-		write(&rec, op.Abandoned())
+		write(&rec, acts.Abandoned(op))
 		if rec.Finished = c.engine.now().Round(0); rec.Carrier != persist.CarrierSealed {
 			rec.Note = note // else there is none, and the seal covers that of before
 		}
@@ -220,7 +157,7 @@ func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 func (r Resolution) check(cfg *Config) error {
 	if a := r.Answer; a != nil {
 		switch {
-		case !operation.IsFinalStatus(a.Status):
+		case !acts.IsFinalStatus(a.Status):
 			return fmt.Errorf("an answer with the status %d, which is not final", a.Status)
 		case int64(len(a.Body)) > cfg.MaxResponseBytes || request.HeaderBytes(a.Header) > cfg.MaxResponseHeaderBytes:
 			return errors.New("an answer over MaxResponseBytes or MaxResponseHeaderBytes")
@@ -242,6 +179,7 @@ func (r Resolution) kept(call callers, cfg *Config, rec *persist.Record) Resolut
 		work := call.Work()
 		work.Visit()
 		defer work.Return()
+		// It may ask Config.KeepHeader, a function of the user: hence the visit.
 		cfg.keepAnswer(rec, &a)
 		r.Answer = &a
 	}
@@ -265,7 +203,7 @@ func endsSealed(name string) bool { return name == "abandon" }
 // errSealedWords is the cause of an error for words on an operation, if its seal would have to hide them.
 var errSealedWords = errors.New("it cannot be read with the keys of this client: abandon it without a note, or end it with the key of its seal")
 
-// write sets the state of a record as an act changes it.
+// write copies the state of op, as an act has changed it, into the record: State, HoldReason and NextAttempt.
 func write(rec *persist.Record, op operation.Op) {
 	rec.State, rec.HoldReason, rec.NextAttempt = op.State, op.Hold, op.NextAttempt
 }
@@ -280,7 +218,7 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 	if r.Answer != nil {
 		status = r.Answer.Status
 	}
-	write(&rec, op.Settled(r.Effect, status))
+	write(&rec, acts.Settled(op, r.Effect, status))
 	rec.Effect, rec.Finished, rec.Note = r.Effect, now, r.Note
 	e.unstamp(&rec)
 	if rec.Answer = nil; r.Answer != nil {
@@ -291,7 +229,7 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 			rec.Answer = &a
 		}
 	}
-	return e.cfg.writeSmaller(ctx, &rec, func() error { return finishNow(ctx, e.cfg, before, rec) })
+	return writeSmaller(ctx, e.cfg, &rec, func() error { return finishNow(ctx, e.cfg, before, rec) })
 }
 
 // finishNow is Finish, durable on return, since its success is told to a person. before is the record as it was
@@ -299,11 +237,12 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 // change is persist.ErrStale. The key may have been told to the caller helped by this person.
 func finishNow(ctx context.Context, cfg *Config, before, rec persist.Record) error {
 	op := operation.OpOf(&before, 0)
+	// The key is in the hands of a person, who may have told it.
 	rec.KeyTold = op.EndsKeyTold(true)
 	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey, cfg.KeepText)
 	for tries := 0; ; tries++ {
 		op = operation.OpOf(&before, 0)
-		rec.Revision, rec.OwedFrom = before.Revision, op.OwedAs(rec.State, rec.HoldReason, 0, rec.Finished)
+		rec.Revision, rec.OwedFrom = before.Revision, operation.OwedAs(&op, rec.State, rec.HoldReason, 0, rec.Finished)
 		err := cfg.Journal.Finish(ctx, withoutRequest(rec))
 		if err == nil {
 			return cfg.Journal.Flush(ctx)

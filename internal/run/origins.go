@@ -18,14 +18,15 @@ var (
 )
 
 // fillOrigins reads Origins. They are required if there are credentials to send, or if others write the operations to send.
-func (c *Config) fillOrigins() error {
+func fillOrigins(c *Config) error {
 	switch {
-	case c.restricted():
+	case c.gate().restricted():
 	case c.Authorize != nil:
 		return errNoOrigins
 	case onServer(c.Journal):
 		return errNoOriginsShared
 	}
+	// OriginAllowed alone decides then, or nobody.
 	if c.Origins == nil {
 		return nil
 	}
@@ -38,19 +39,7 @@ func (c *Config) fillOrigins() error {
 // onServer reports whether other processes may write into a journal.
 func onServer(j persist.Journal) bool {
 	_, shared := persist.As[persist.Claimer](j)
+	// A Claimer may be for the clients of one process only, as one in memory.
 	alone, is := persist.As[persist.InProcess](j)
 	return shared && !(is && alone.InProcess())
-}
-
-// restricted reports whether the program limits the origins of the client.
-func (c *Config) restricted() bool { return c.Origins != nil || c.OriginAllowed != nil }
-
-// producer reports whether the client sends nothing, to any origin.
-func (c *Config) producer() bool {
-	return c.Origins != nil && len(c.Origins) == 0 && c.OriginAllowed == nil
-}
-
-// originAllowed reports whether this client sends operations to an origin, as Record.Origin spells it.
-func (c *Config) originAllowed(origin string) bool {
-	return !c.restricted() || c.origins != nil && c.origins.Allows(origin) || c.OriginAllowed != nil && c.OriginAllowed(origin)
 }

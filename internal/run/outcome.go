@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -22,17 +23,17 @@ type Outcome uint8
 
 // The outcomes, in the order of package oncehttp.
 const (
-	OutcomeUnknown Outcome = iota
-	OutcomeNotSent
-	OutcomeRefused
-	OutcomeInFlight
-	OutcomeConfirmed
-	OutcomeMismatch
-	OutcomeExpired
-	OutcomeAccepted
+	OutcomeUnknown   Outcome = iota // an effect is possible
+	OutcomeNotSent                  // no attempt reached the network
+	OutcomeRefused                  // the server did not act
+	OutcomeInFlight                 // the server still works on it
+	OutcomeConfirmed                // it took effect
+	OutcomeMismatch                 // the key is of another request at the server
+	OutcomeExpired                  // the server may have forgotten the key
+	OutcomeAccepted                 // a 202: it may still fail
 )
 
-// String is the outcome in lower case.
+// String returns the outcome in lower case.
 func (o Outcome) String() string {
 	names := [...]string{"unknown", "not sent", "refused", "in flight", "confirmed", "mismatch", "expired", "accepted"}
 	if int(o) >= len(names) {
@@ -46,9 +47,9 @@ type Source uint8
 
 // The sources, in the order of package oncehttp.
 const (
-	SourceServer Source = iota + 1
-	SourceReplay
-	SourceJournal
+	SourceServer  Source = iota + 1 // a send, without a mark of a replay
+	SourceReplay                    // a send, answered from the server's store
+	SourceJournal                   // no send
 )
 
 // String is "server", "server replay" or "journal".
@@ -66,16 +67,26 @@ func (s Source) String() string {
 
 // Result has the fields of oncehttp.Result, documented there.
 type Result struct {
-	Key             string
-	Outcome         Outcome
-	Effect          persist.Effect
-	Source          Source
+	// Key is the operation's key; empty: there is no operation.
+	Key string
+	// Outcome is the knowledge about the operation.
+	Outcome Outcome
+	// Effect is the effect proved by the answer.
+	Effect persist.Effect
+	// Source is the origin of the answer; zero: there is none.
+	Source Source
+	// Attempts and Sends count over the life of the operation, as recorded.
 	Attempts, Sends int
-	Joined          bool
-	FirstSent       time.Time
-	AlreadyDone     bool
-	Dropped         []string
-	Answer          *persist.Answer
+	// Joined: the caller has waited for a call of another.
+	Joined bool
+	// FirstSent is the time of the first send by the journal's clock; zero: there was none.
+	FirstSent time.Time
+	// AlreadyDone: the server said that the operation had been done before.
+	AlreadyDone bool
+	// Dropped are the pointers to members left out of the recorded answer; nil for a caller that got the whole one.
+	Dropped []string
+	// Answer is the recorded answer. Only a pass sets it: a response has its own body.
+	Answer *persist.Answer
 }
 
 type resultKey struct{}
@@ -94,7 +105,7 @@ func (c *resultContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// ResultOf is oncehttp.ResultOf.
+// ResultOf implements oncehttp.ResultOf: it returns the Result behind a response of a client; the zero Result for any other response.
 func ResultOf(resp *http.Response) Result {
 	if resp == nil || resp.Request == nil {
 		return Result{}
@@ -107,9 +118,12 @@ func ResultOf(resp *http.Response) Result {
 
 // Resolution has the fields of oncehttp.Resolution, documented there.
 type Resolution struct {
+	// Effect is the effect found; EffectUnknown changes nothing.
 	Effect persist.Effect
+	// Answer is the answer for later calls with the key; it may be nil.
 	Answer *persist.Answer
-	Note   string
+	// Note is a reason for operators, and decides nothing.
+	Note string
 }
 
 // outcomes are the outcomes of proofs. That of ProvesEnd depends on the answer.
@@ -130,20 +144,21 @@ var troubles = [...]error{
 // sentinels returns the sentinel errors of two troubles. newError drops the nil of NoTrouble.
 func sentinels(why [2]operation.Trouble) []error { return []error{troubles[why[0]], troubles[why[1]]} }
 
-// known returns the outcome of the run so far.
-func (r *run) known() Outcome {
-	if standing := r.drive.Standing(); standing != operation.Unclear {
-		return outcomeOf(standing)
-	}
-	return outcomes[r.drive.Proof().Kind]
-}
-
-// OutcomeOf is oncehttp.OutcomeOf.
+// OutcomeOf returns what a record tells of the outcome, as oncehttp.OutcomeOf. A nil record is OutcomeUnknown.
 func OutcomeOf(rec *persist.Record) Outcome {
 	if rec == nil {
 		return OutcomeUnknown
 	}
-	return outcomeOf(operation.StandingOf(rec))
+	told := operation.ToldStanding(rec)
+	if isUntold(rec, told) {
+		return OutcomeUnknown
+	}
+	return outcomeOf(told)
+}
+
+// isUntold reports whether an operation has ended, and nothing can be said of its effect, although the server did not keep its key for another request. told is its ToldStanding.
+func isUntold(rec *persist.Record, told operation.Standing) bool {
+	return told == operation.Ended && rec.State != persist.StateMismatched
 }
 
 // outcomeOf returns the outcome of an operation with this standing.
@@ -167,15 +182,15 @@ func outcomeOf(s operation.Standing) Outcome {
 type answer struct {
 	head   *http.Response // protocol and TLS as received; nil from the journal
 	from   *url.URL       // the target of a redirect followed inside; nil: there was none
-	status int
-	header http.Header
-	body   []byte
-	result Result
+	status int            // as received, or as recorded
+	header http.Header    // never written to
+	body   []byte         // as far as it is kept
+	result Result         // for ResultOf
 
 	// partial: the body is too large to keep, and rest is its unread part, for one caller.
 	partial bool
 	mu      sync.Mutex
-	rest    *wire.Body
+	rest    *wire.Body // nil once a caller has taken it
 }
 
 // takeRest hands out the unread rest of a large body, once.
@@ -189,8 +204,8 @@ func (a *answer) takeRest() *wire.Body {
 
 // result is the end of a call. An error may have an answer beside it, for callers of plain HTTP.
 type result struct {
-	answer *answer
-	err    error
+	answer *answer // nil beside an error
+	err    error   // complete, with its verdict
 	// notShared: joined callers must ignore this result and start again. The call did not run the operation, or
 	// was ended because its starter is draining.
 	notShared bool
@@ -275,6 +290,7 @@ type keptBody struct {
 	closed atomic.Bool
 }
 
+// newKeptBody returns a body with these bytes, which can be read as often as an answer is given.
 func newKeptBody(body []byte) *keptBody {
 	b := &keptBody{}
 	b.Reset(body)
@@ -317,8 +333,9 @@ type largeBody struct {
 	stop func() bool
 }
 
+// newLargeBody returns a body of the bytes kept, and then of rest, which is still on the wire. The end of ctx ends rest.
 func newLargeBody(ctx context.Context, kept []byte, rest *wire.Body) *largeBody {
-	cut := func() { rest.Cancel(context.Cause(ctx)) }
+	cut := func() { rest.Cancel(sanitize.Cause(ctx)) }
 	return &largeBody{io.MultiReader(bytes.NewReader(kept), rest), rest, context.AfterFunc(ctx, cut)}
 }
 

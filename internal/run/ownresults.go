@@ -11,17 +11,17 @@ import (
 // as long as that takes. So a delivery needs no write of its own to take it.
 
 // delivers returns the time in which the run's client hands the state about to be written to its own OnResult; zero: it does not.
-func (r *run) delivers() time.Duration {
-	_, shared := persist.As[persist.SharedResults](r.engine.journal)
+func delivers(t *task) time.Duration {
+	_, shared := persist.As[persist.SharedResults](t.engine.journal)
 	switch {
-	case !shared || !r.given.Pass || r.cfg.OnResult == nil || !r.rec.Results:
+	case !shared || !t.given.Pass || t.cfg.OnResult == nil || !t.rec.Results:
 		return 0
-	case r.rec.OwedFrom.After(r.now()): // an earlier state is with another process
+	case t.rec.OwedFrom.After(t.engine.now()): // an earlier state is with another process
 		return 0
-	case r.delivering.Load() == 0 || r.shared.results.full():
+	case t.engine.delivering.Load() == 0 || t.engine.shared.results.full():
 		return 0
 	}
-	return r.cfg.Retry.AnswerTimeout + resultMargin
+	return t.cfg.Retry.AnswerTimeout + resultMargin
 }
 
 // leaveOwn ends the deliveries of one Run. After the last one of the client, any process may deliver its own results at once.

@@ -14,7 +14,7 @@ const credentialPrefix = "sha256:"
 // regionBytesMax bounds Config.Region.
 const regionBytesMax = 64
 
-// CredentialHash is the hash by which Config.Credential names a credential: "sha256:" and 64 hexadecimal digits. It protects secrets nobody
+// CredentialHash returns the hash by which Config.Credential names a credential: "sha256:" and 64 hexadecimal digits. It protects secrets nobody
 // can guess, such as API keys. For a password chosen by a person, give another name, and change it with the password.
 func CredentialHash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
@@ -22,7 +22,7 @@ func CredentialHash(secret string) string {
 }
 
 // checkPin returns the error in Credential and Region. It never repeats a possible secret.
-func (c *Config) checkPin() error {
+func checkPin(c *Config) error {
 	digits, hashed := strings.CutPrefix(c.Credential, credentialPrefix)
 	if sum, err := hex.DecodeString(digits); c.Credential != "" && (!hashed || err != nil || len(sum) != sha256.Size) {
 		return errors.New("the Credential is no hash; want what CredentialHash makes of the credential, never the credential itself")

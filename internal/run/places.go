@@ -5,15 +5,14 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/owner"
 	"github.com/oncehttp/oncehttp/internal/place"
-	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file holds the place for the search and the begin of an operation. Every client looks first at the place of its account and key.
-// Only beside a record of another scope (Stripe-Account …) it takes a second place with the name of the scope: see package operation.
+// Only beside a record of another scope (Stripe-Account …) it takes a second place with the name of the scope: see package intent.
 
 // errForgottenBefore refuses a second place if the record of the first may be forgotten before: then the same operation would be
 // begun once more at the first.
@@ -22,8 +21,8 @@ var errForgottenBefore = errors.New("an operation of another scope has this key,
 // seats chooses the places of operations. It is safe for concurrent use.
 type seats struct {
 	cfg    *Config
-	places place.Places
-	owners owner.Owners
+	places place.Places // of the records of a key
+	owners owner.Owners // tells whether a record is the caller's
 }
 
 // place notes the owner of the operation, and the account for its search and its begin. It does so also if ctx has ended: an error of
@@ -45,10 +44,9 @@ func (s *seats) placeAnew(ctx context.Context, op *preparedRequest) error {
 	return s.choosePlace(ctx, op, nil)
 }
 
-// choosePlace sets the account of the operation's ID, and its KeepKey, by all records of its key: the place of its
-// own record, or the place for its begin. running is an operation of the key run by a call of this process,
-// possibly without a record yet; nil: there is none. After an error the operation must not be begun. Errors: as
-// place.
+// choosePlace sets the account of the operation's ID, and its KeepKey. It looks at all records of the key: the account is that of the operation's own
+// record, or the one for its begin. running is an operation of the key that a call of this process runs, perhaps without a record yet; nil if there
+// is none. After an error the operation must not be begun. Errors: as place.
 func (s *seats) choosePlace(ctx context.Context, op *preparedRequest, running *persist.Record) error {
 	op.places++
 	beside, err := s.places.Of(ctx, persist.ID{Account: op.named.Account, Key: op.rec.Key})
@@ -59,11 +57,8 @@ func (s *seats) choosePlace(ctx context.Context, op *preparedRequest, running *p
 		beside = append(beside, *running)
 	}
 	op.rec.Account = op.read.Place(op.named.Account, beside)
-	_, op.rec.KeepKey, _ = s.cfg.keeping(op.rec.Window)
-	if op.named.Account == op.rec.Account && op.named.Scoped() {
-		op.rec.KeepKey = 0 // as long as a second place may stand beside it
-	}
-	if !operation.MayTakePlace(op.rec.Account, op.named.Account, beside) {
+	s.cfg.keepsKey(op.rec, intent.KeysPlace{Base: op.named.Account == op.rec.Account, Scoped: op.named.Scoped()})
+	if !intent.MayTakePlace(op.rec.Account, op.named.Account, beside) {
 		return errForgottenBefore
 	}
 	return nil
@@ -72,27 +67,14 @@ func (s *seats) choosePlace(ctx context.Context, op *preparedRequest, running *p
 // placesMax bounds the number of a call's searches for another place.
 const placesMax = 8
 
-// elsewhere reports whether the operation may have another place than rec; the caller then chooses the place anew.
-// It may if rec is of another scope. It may, too, if the journal was not looked through yet, and the requests may
-// differ by their scopes. After placesMax searches the answer is false.
-func (op *preparedRequest) elsewhere(rec *persist.Record) bool {
-	switch {
-	case op.places >= placesMax:
-		return false
-	case op.read.OtherScope(rec):
-		return true
-	}
-	return op.places == 0 && len(rec.Scopes)+len(op.named.Scopes) > 0 && op.read.Compare(rec) != request.SameRequest
-}
-
 // choosePlace chooses the place of an operation by choose, a look at the journal. An error is complete, for the
 // caller of the method called name, and Config.Observe knows of it.
-func (c *Client) choosePlace(ctx context.Context, name string, op *preparedRequest, choose func(context.Context, *preparedRequest) error) error {
+func choosePlace(ctx context.Context, c *Client, name string, op *preparedRequest, choose func(context.Context, *preparedRequest) error) error {
 	op.took.enter(&op.took.spent.Journal)
 	err := choose(ctx, op)
 	op.took.leave()
 	if err == nil {
 		return nil
 	}
-	return c.notBegun(ctx, op.took, op, c.engine.unbegun.errorOfPlace(ctx, name, op, err))
+	return tellNotBegun(ctx, c, op.took, op, c.engine.unbegun.errorOfPlace(ctx, name, op, err))
 }

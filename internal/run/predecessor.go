@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/place"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -17,31 +19,17 @@ import (
 // This file looks at the operations before another one: those that it replaces by a Redrive or a Rekey, the generations below its key, and those before
 // these. An event of the API may prove one of them meanwhile, and a Rekey may have begun another operation to replace it.
 
-// oldStops reports whether an operation before this one forbids to send it, with the reason as the error. It is asked before each attempt, when the run's own
-// record is in the journal. So of a Rekey and a Do of a next generation, begun at once, one at most is sent. An event that comes after that read, during the
-// attempt, is reported (EventContradicted). stops is false, beside an error: the journal failed.
-func (r *run) oldStops(ctx context.Context) (stops bool, err error) {
-	if r.given.AskedAgain {
-		return false, nil
-	}
-	cause, err := r.admission.stoppedByOlder(ctx, &r.rec, false)
-	if cause != nil {
-		return true, cause
-	}
-	return false, err
-}
-
 // checkPredecessors returns an error for a call that would begin a next generation, if one of the operations before it forbids that. The error says nothing of an
 // effect.
 func (b *admission) checkPredecessors(ctx context.Context, name string, op *preparedRequest) error {
-	cause, err := b.stoppedByOlder(ctx, op.rec, true)
+	cause, _, err := b.stoppedByOlder(ctx, op.rec, true)
 	switch {
 	case err != nil:
 		return b.unbegun.errorOfPlace(ctx, name, op, err)
 	case cause == nil:
 		return nil
 	}
-	if b.unbegun.stands(ctx, op.rec.ID) {
+	if b.stands(ctx, op) {
 		return nil
 	}
 	return newError(name, unclear(op.rec.Key), cause, ErrKeyReused)
@@ -49,17 +37,20 @@ func (b *admission) checkPredecessors(ctx context.Context, name string, op *prep
 
 // older is an operation that may stand before another one.
 type older struct {
-	operation.Relative
+	intent.Relative
 	after *persist.Record // the other one
 	path  []string        // the keys from the operation that is asked about to the other one
 	begun time.Time       // when the operation that is asked about was begun
+	seq   uint64          // of the operation that is asked about
 	// unbegun: the operation that is asked about is about to begin
 	unbegun bool
 }
 
-// stoppedByOlder returns the reason against a send of rec by one of the operations before it; nil if there is none. unbegun: rec is about to begin, and
-// is not in the journal yet. An operation without a generation in its key, and in nobody's place, costs nothing. Errors: the journal's.
-func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record, unbegun bool) (cause, err error) {
+// stoppedByOlder returns the reason against a send of rec by one of the operations before it; nil if there is none. free are the generations below it that want a
+// placeholder, the nearest first. unbegun: rec is about to begin, and is not in the journal yet. An operation without a generation in its key, and in nobody's
+// place, costs nothing. Errors: the journal's.
+func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record, unbegun bool) (cause error, free []string, err error) {
+	// Names may lead back: each is looked at once.
 	seen, found := map[string]bool{rec.Key: true}, 0
 	for next := before(rec, nil); len(next) > 0; next = next[1:] {
 		o := next[0]
@@ -67,31 +58,41 @@ func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record, unb
 			continue
 		}
 		seen[o.Key] = true
-		old, err := b.unbegun.find(ctx, &o)
-		switch {
-		case errors.Is(err, persist.ErrNotFound): // or it is forgotten: no event finds it
+		// In order, the nearest first: placeholders are written in this order.
+		old, err := findOlder(ctx, b.places, &o)
+		if err != nil && !errors.Is(err, persist.ErrNotFound) {
+			return nil, nil, err
+		}
+		stands := err == nil // else it may be forgotten: no event finds it
+		if o.after == rec && intent.WantsPlaceholder(o.Relative, stands, &old) {
+			free = append(free, o.Key)
+		}
+		if !stands {
 			continue
-		case err != nil:
-			return nil, err
 		}
-		if found++; found > operation.IntentMax {
-			return fmt.Errorf("more than %d operations stand before %q; use a new key", operation.IntentMax, rec.Key), nil
+		if !intent.IsSkipped(&old) { // else it is no operation
+			if found++; found > intent.IntentMax {
+				return fmt.Errorf("more than %d operations stand before %q; use a new key", intent.IntentMax, rec.Key), nil, nil
+			}
+			// Its caller may have the answer, and begin the next generation because of it.
+			b.awaitEnd(ctx, &old)
+			// Those before it count as well: an event may prove any of them.
+			next = append(next, before(&old, o.path)...)
 		}
-		b.awaitEnd(ctx, &old)
-		o.begun, o.unbegun = rec.Created, unbegun
+		o.begun, o.seq, o.unbegun = rec.Created, rec.Seq, unbegun
 		cause, err := b.stoppedBy(ctx, &old, &o)
 		if cause != nil || err != nil {
-			return cause, err
+			return cause, nil, err
 		}
-		next = append(next, before(&old, o.path)...)
 	}
-	return nil, nil
+	return nil, free, nil
 }
 
 // awaitEnd waits for the end of a record whose caller may have its answer already: until this process has written it, or another one, for a while.
 func (b *admission) awaitEnd(ctx context.Context, rec *persist.Record) {
 	for tries := 0; !rec.State.Final() && tries < endTries; tries++ {
 		if tries > 0 {
+			// Only another process that runs it can still write the end.
 			if !b.holder.journalShared || !rec.MaybeSent || !b.holder.leasedElsewhere(rec) {
 				return
 			}
@@ -120,26 +121,27 @@ const (
 // before returns the operations that may stand before a record. path are the keys from the operation that is asked about, up to the one after the record.
 func before(rec *persist.Record, path []string) (all []older) {
 	path = append(slices.Clone(path), rec.Key)
-	for _, r := range operation.Elders(rec) {
+	for _, r := range intent.Elders(rec) {
 		all = append(all, older{Relative: r, after: rec, path: path})
 	}
 	return all
 }
 
-// find returns the record of an older operation; persist.ErrNotFound if there is none. One that is named may have been assigned to an account since, or left
+// findOlder returns the record of an older operation; persist.ErrNotFound if there is none. One that is named may have been assigned to an account since, or left
 // behind by an Assign of the other; a generation of an account may stand under none, from before the program named one.
-func (u *unbegun) find(ctx context.Context, o *older) (persist.Record, error) {
-	old, err := u.places.Before(ctx, o.after, o.Key)
+func findOlder(ctx context.Context, places place.Places, o *older) (persist.Record, error) {
+	old, err := places.Before(ctx, o.after, o.Key)
 	switch {
 	case !errors.Is(err, persist.ErrNotFound):
 		return old, err
 	case o.Named:
-		return u.places.Anywhere(ctx, o.Key, func(rec *persist.Record) bool { return operation.SameBytes(o.after, rec) })
+		return places.Anywhere(ctx, o.Key, func(rec *persist.Record) bool { return intent.SameBytes(o.after, rec) })
 	}
 	for _, none := range request.Unassigned(request.Base(o.after.Account)) {
+		// A copy, under the other account: Before looks beside the record that it is given.
 		unassigned := *o.after
 		unassigned.Account = none
-		if old, err = u.places.Before(ctx, &unassigned, o.Key); !errors.Is(err, persist.ErrNotFound) {
+		if old, err = places.Before(ctx, &unassigned, o.Key); !errors.Is(err, persist.ErrNotFound) {
 			break
 		}
 	}
@@ -148,17 +150,18 @@ func (u *unbegun) find(ctx context.Context, o *older) (persist.Record, error) {
 
 // stoppedBy returns the reason against a send by the record of one operation before it; nil if there is none. Errors: the journal's.
 func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older) (cause, err error) {
+	// A replacement that has led to this very operation stops nobody.
 	led, err := b.ledTo(ctx, old, o.path)
-	op, another := operation.OpOf(old, 0), old.ReplacedBy != "" && !led
-	early := old.State.Final() && o.begun.Before(old.Finished)
+	op, next := operation.OpOf(old, 0), intent.SuccessorOf(old, o.begun, o.seq, o.Named, o.unbegun, led)
+	next.Declined = (o.unbegun || next.AtOnce) && b.isDecline(ctx, old)
 	switch {
 	case err != nil:
 		return nil, err
-	case !op.StopsSuccessor(operation.Successor{Begun: o.Named, Early: early, Another: another, Unbegun: o.unbegun, Declined: o.unbegun && b.isDecline(ctx, old)}):
+	case !next.IsStoppedBy(&op):
 		return nil, nil
-	case another && old.Erased:
+	case next.Another && old.Erased:
 		return fmt.Errorf("another operation was begun to replace %q, whose record was erased; go on with that one, or under a new key", old.Key), nil
-	case another:
+	case next.Another:
 		return fmt.Errorf("%q was begun to replace %q; go on with that one", old.ReplacedBy, old.Key), nil
 	}
 	return whyStopped(&op, old.Key), nil
@@ -179,22 +182,17 @@ func whyStopped(op *operation.Op, key string) error {
 	return fmt.Errorf("the earlier operation %q took effect, or may have; use a new key for another one", key)
 }
 
-// ledTo reports whether the operation that a record names in its place has one of these keys, or one of the generations before them. In an erased record a
-// digest takes the place of that operation's key. Errors: the journal's.
+// ledTo reports whether the operation that a record names in its place has led to one of these keys: intent.LedTo
+// decides. Errors: the journal's.
 func (b *admission) ledTo(ctx context.Context, old *persist.Record, keys []string) (bool, error) {
 	if !old.Erased || old.ReplacedBy == "" {
-		return slices.ContainsFunc(keys, func(key string) bool { return operation.LedTo(old.ReplacedBy, key) }), nil
+		return intent.LedTo(old.ReplacedBy, keys), nil
 	}
 	secret, err := b.journal.Secret(ctx)
-	for _, key := range keys {
-		first, n := operation.Generations(key)
-		for g := n; err == nil && g >= max(1, n-operation.GenerationsMax); g-- {
-			if persist.ErasedKey(secret, operation.Generation(first, g)) == old.ReplacedBy {
-				return true, nil
-			}
-		}
+	if err != nil {
+		return false, err
 	}
-	return false, err
+	return intent.ErasedLedTo(old.ReplacedBy, keys, func(key string) string { return persist.ErasedKey(secret, key) }), nil
 }
 
 // declinesKey is the key of a context's value: the function of ContextWithDeclines.
@@ -212,12 +210,16 @@ func (b *admission) isDecline(ctx context.Context, rec *persist.Record) bool {
 	if is, ok := ctx.Value(declinesKey{}).(func(*persist.Record) bool); ok && is(rec) {
 		return true
 	}
-	a, prof := rec.Answer, b.cfg.profileOf(rec)
+	a, prof := rec.Answer, b.cfg.profiles().of(rec)
 	from, err := request.URL(rec)
 	if a == nil || a.BodyDropped || prof == nil || err != nil {
 		return false
 	}
+	reading := b.cfg.reader.Endpoints.Reading(prof, rec)
+	if _, missing := readsDropped(reading, a.Dropped, anyList); missing != "" || hidesErrors(rec) {
+		return false // what was dropped may say that it succeeded
+	}
+	// Read anew: the profile of today may know the answer for a decline.
 	answer := wire.Recorded(from, a.Status, a.Header, a.Body, true)
-	v := classify.Classify(prof, seen(answer), classify.Facts{Protected: rec.Protected, TakesHTML: classify.AcceptsHTML(rec.Header)})
-	return v.Kind == classify.KindRefused || v.Kind == classify.KindFinal && v.Refused
+	return intent.IsDecline(classify.Classify(reading, seen(answer), classify.Facts{Protected: rec.Protected, TakesHTML: classify.AcceptsHTML(rec.Header)}))
 }

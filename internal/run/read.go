@@ -5,10 +5,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/alike"
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/owner"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/sanitize"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file holds the reading of a caller's request.
@@ -30,26 +34,29 @@ func givenBy(req *http.Request, key keySource, plain bool, now time.Time) reques
 // bodyGuest is the user's code that reads a request.
 const bodyGuest = "the body of a request"
 
-// read reads the caller's request, with its body, and closes the body in every case. It never changes the request.
-// op is set also with an error, and then has only the names given by the call (named). The caller of read sets
-// took.
-func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRequest, error) {
+// readRequest reads the caller's request, with its body, and closes the body in every case. It never changes the
+// request. op is set also with an error, and then has only the names given by the call (named). The caller of
+// readRequest sets took.
+func readRequest(c *Client, req *http.Request, key keySource, plain bool) (*preparedRequest, error) {
 	c.visits.begin(bodyGuest)
 	defer c.visits.end(bodyGuest)
-	s, named, err := c.cfg.reader.Read(req, c.cfg.profileFor(req.URL), givenBy(req, key, plain, c.engine.now()))
+	s, named, err := c.cfg.reader.Read(req, c.cfg.profiles().at(req.URL), givenBy(req, key, plain, c.engine.now()))
 	if err != nil {
 		return &preparedRequest{named: named}, err
 	}
+	// After the reading: only a request that can be an operation is warned about.
 	c.notices.tellCoverage(req.Context(), s)
-	s.Record.Facts = c.cfg.factsOf(s.Profile)
-	s.Record.KeepAnswer, s.Record.KeepKey, s.Record.KeepText = c.cfg.keeping(s.Record.Window)
-	s.Record.KeepRequest = c.cfg.requestKeeping(s.Profile)
+	// With it another client tells whether it reads answers alike.
+	s.Record.Facts = c.cfg.profiles().facts(s.Profile)
+	c.cfg.keeps(&s.Record, intent.KeysPlace{}) // its place is chosen later
+	s.Record.KeepRequest = requestKeeping(&c.cfg, s.Profile)
 	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }
 
-// keyInFlight returns the key for an error while another call with it is under way.
+// keyInFlight returns the key to be named in an error of a second call, while another call with the same key is at work; "" if it must not be named
+// (intent.CallKey).
 func (op *preparedRequest) keyInFlight() string {
-	return namedTo(operation.CallKey{Keyless: op.named.Keyless}, operation.SeesRunning, op.rec.Key)
+	return namedTo(intent.CallKey{Keyless: op.named.Keyless}, intent.SeesRunning, op.rec.Key)
 }
 
 // keyOnLeaving returns the key for the error of a caller leaving a call: its own call, or a call joined by it.
@@ -57,20 +64,20 @@ func (op *preparedRequest) keyOnLeaving(joined bool) string {
 	if joined {
 		return op.keyInFlight()
 	}
-	return namedTo(operation.CallKey{Keyless: op.named.Keyless}, operation.SeesOpen, op.rec.Key)
+	return namedTo(intent.CallKey{Keyless: op.named.Keyless}, intent.SeesOpen, op.rec.Key)
 }
 
-// journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been
-// read to find a key. A misspelled method counts as an operation, so that read refuses it.
-func (c *Client) journaled(req *http.Request) (same *http.Request, journaled bool) {
+// journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have
+// been read to find a key. A misspelled method counts as an operation, so that read refuses it.
+func journaled(cfg *Config, req *http.Request) (same *http.Request, journaled bool) {
 	method := request.Method(req)
 	if request.Safe(method) {
 		return req, false
 	}
-	if c.cfg.journals(method) || request.CheckMethod(method) != nil {
+	if cfg.journals(method) || request.CheckMethod(method) != nil {
 		return req, true
 	}
-	carries, same := c.cfg.reader.CarriesKey(req, c.cfg.profileFor(req.URL), givenBy(req, keySource{}, false, time.Time{}))
+	carries, same := cfg.reader.CarriesKey(req, cfg.profiles().at(req.URL), givenBy(req, keySource{}, false, time.Time{}))
 	return same, carries
 }
 
@@ -98,4 +105,45 @@ func closeBody(req *http.Request) {
 	if req.Body != nil {
 		_ = req.Body.Close()
 	}
+}
+
+// elsewhere reports whether the operation may have another place than rec; the caller then chooses the place
+// anew. It may if rec is of another scope. It may, too, if the journal was not looked through yet, and the
+// requests may differ by their scopes. After placesMax searches the answer is false.
+func (op *preparedRequest) elsewhere(rec *persist.Record) bool {
+	switch {
+	case op.places >= placesMax:
+		return false
+	case op.read.OtherScope(rec):
+		return true
+	}
+	return op.places == 0 && len(rec.Scopes)+len(op.named.Scopes) > 0 && op.read.Compare(rec) != request.SameRequest
+}
+
+// known returns the facts known to a call from its request about an existing record. Of an unreadable record
+// there are no others.
+func (op *preparedRequest) known(rec *persist.Record) (c operation.Call) {
+	if c.Unreadable = rec.Sealed() != nil; c.Unreadable {
+		return c
+	}
+	c.Elsewhere, c.Strange = op.elsewhere(rec), op.strange(rec)
+	switch op.read.Compare(rec) {
+	case request.SameRequest:
+		c.Request = operation.Same
+	case request.CannotTell:
+		c.Request = operation.Incomparable
+	default:
+		c.Request = operation.Other
+	}
+	return c
+}
+
+// lookalike returns the operation in the form for the look for others of the same request.
+func (op *preparedRequest) lookalike() alike.Call {
+	return alike.Call{Record: op.rec, Named: &op.named, Read: op.read}
+}
+
+// strange reports whether an operation may belong to another caller than op.
+func (op *preparedRequest) strange(rec *persist.Record) bool {
+	return owner.Strange(&op.named.Owner, rec, op.secret)
 }

@@ -1,33 +1,46 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"slices"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file handles a record after the last attempt of a run, and makes the result for callers.
 
-// ending is a run after the end of its loop. It records the outcome and makes the result.
-type ending struct{ *run }
+// ending is the end of a run: it records the outcome, and makes the result. Its methods are called after the
+// last attempt, or in place of all attempts.
+type ending struct {
+	task    *task
+	replies *replies // the answer to be recorded
 
-// conclude does the steps of the drive after its last attempt. finish ends an operation with an answer. The error tells why such an end is
-// not recorded, or not durable.
-func (d ending) conclude(finish func(context.Context, persist.Record) error) (err error) {
-	ctx := d.call.Values()
+	owed     uint64    // result.owed; zero: nothing is owed
+	handed   *handover // result.handed; nil: no caller has the answer before its record
+	resolved bool      // the record says that the operation has ended, and that its callers know the end
+	watched  keyWatch  // over the key forgotten by this run
+}
+
+// conclude does the steps of the drive after its last attempt. finish ends an operation with an answer. The
+// error tells why such an end is not recorded, or not durable. It is called once in a run, after the last
+// attempt or with a drive that makes none (operation.Overdue, operation.EndedBy). After it the drive is over,
+// and result may be asked.
+func (d *ending) conclude(finish func(context.Context, persist.Record) error) (err error) {
+	t := d.task
+	ctx := t.call.Values()
 	for {
-		switch d.drive.Step() {
+		switch t.drive.Step() {
 		case operation.LookForPlace:
-			keeps, err := d.places.IsKept(ctx, &d.rec)
-			d.note(err)
-			d.drive.PlaceFound(keeps, err == nil)
+			// With a second place beside it, the record must not be forgotten: see place.Places.IsKept.
+			keeps, err := t.engine.places.IsKept(ctx, &t.rec)
+			d.replies.note(err)
+			t.drive.PlaceFound(keeps, err == nil)
 		case operation.Write:
 			err = d.write(ctx, finish)
 		case operation.Flush:
@@ -40,30 +53,31 @@ func (d ending) conclude(finish func(context.Context, persist.Record) error) (er
 	}
 }
 
-// note notes why a step failed, if it did.
-func (d ending) note(err error) {
-	if err != nil {
-		d.failed = err
-	}
-}
-
-// write does the step Write.
-func (d ending) write(ctx context.Context, finish func(context.Context, persist.Record) error) error {
+// write does the step Write: the one write that ends the drive, and gives up its lease. finish is used only for
+// a confirmed answer: it alone may be written after the callers have it. A failed write is told to the drive,
+// which decides about the error and about another step.
+func (d *ending) write(ctx context.Context, finish func(context.Context, persist.Record) error) error {
+	t := d.task
 	w := operation.WriteNothing
 	var written persist.Record
 	var earlier time.Time // until then, another process may hand over an earlier state
-	err := d.lastChange(ctx, &d.rec, func() (err error) {
-		d.drive.Moved(d.op())
-		now := d.now()
-		earlier = d.rec.OwedFrom
-		switch w = d.drive.Writing(); w {
+	// Others may have changed the record between two tries, within the bounds of acts.MayRewrite: so the
+	// drive sees it first, and decides by it.
+	err := t.lastChange(ctx, &t.rec, func() (err error) {
+		// The write is of what the record is now, not of what the drive began with.
+		t.drive.Moved(t.op())
+		now := t.engine.now()
+		earlier = t.rec.OwedFrom
+		switch w = t.drive.Writing(); w {
 		case operation.Forget:
-			d.watch()
-			return d.journal.Forget(ctx, d.rec)
+			// A Do may begin the key anew at once: whoever is told of "no effect" must know of that.
+			d.watched.begin(&t.engine.shared.begins, t.rec.ID)
+			return t.journal.Forget(ctx, t.rec)
 		case operation.EndConfirmed:
+			// finish may be FinishLate: callers have the answer then.
 			written, err = d.finish(ctx, now, finish)
 		case operation.EndMismatched, operation.EndAbsent, operation.EndHappened:
-			written, err = d.finish(ctx, now, d.journal.Finish)
+			written, err = d.finish(ctx, now, t.journal.Finish)
 		default:
 			err = d.leaveUnfinished(now)
 		}
@@ -72,56 +86,65 @@ func (d ending) write(ctx context.Context, finish func(context.Context, persist.
 	switch w {
 	case operation.Forget:
 		if err != nil {
-			d.cfg.log(ctx, slog.LevelError, "an operation without effect could not be forgotten", d.rec.Key, err)
+			t.cfg.log(ctx, slog.LevelError, "an operation without effect could not be forgotten", t.rec.Key, err)
 		}
 	case operation.LeaveOpen, operation.LeaveUnsent:
-		d.logUnrecorded(ctx, err)
-		d.wake()
+		t.engine.writer.logUnrecorded(ctx, &t.rec, err)
+		t.engine.wake() // a Run of this client may go on with it once it is due
 	default:
 		err = d.noteEnd(ctx, &written, err)
+		// An event of the API has come during the run, and says otherwise.
 		if op := operation.OpOf(&written, 0); err == nil && op.IsContradicted() {
-			d.witness.contradicted(ctx, &written, written.Evidence)
+			t.engine.witness.contradicted(ctx, &written, written.Evidence)
 		}
 	}
 	// The error of LeaveOpen names the reason for the stop of the drive.
 	if w != operation.LeaveOpen {
-		d.note(err)
+		d.replies.note(err)
 	}
 	d.noteOwed(w, &written, earlier, err)
 	d.noteUnowed(w, &written, err)
-	d.drive.Written(err == nil, written.Finished)
+	// The drive decides by it whether a flush follows, and what callers are told.
+	t.drive.Written(err == nil, written.Finished)
 	return err
 }
 
-// flush does the step Flush.
-func (d ending) flush(ctx context.Context) error {
-	err := d.journal.Flush(ctx)
-	if err != nil && d.drive.Writing() != operation.WriteNothing {
+// flush does the step Flush: what was written may not be on the disk yet. If it fails, the callers get an error
+// instead of the answer, and the operation counts as unresolved in this process.
+func (d *ending) flush(ctx context.Context) error {
+	t := d.task
+	err := t.journal.Flush(ctx)
+	if err != nil && t.drive.Writing() != operation.WriteNothing {
 		d.resolved = false
-		d.cfg.log(ctx, slog.LevelError, "the outcome could not be recorded", d.rec.Key, err)
+		t.cfg.log(ctx, slog.LevelError, "the outcome could not be recorded", t.rec.Key, err)
 	}
-	d.note(err)
-	d.drive.Flushed(err == nil)
+	d.replies.note(err)
+	t.drive.Flushed(err == nil)
 	return err
 }
 
-// finish writes the record as ended, and returns the written record.
-func (d ending) finish(ctx context.Context, now time.Time, write func(context.Context, persist.Record) error) (persist.Record, error) {
+// finish writes the record as ended, and returns the written record. write is the journal's Finish, or its
+// FinishLate. It is handed the record without the request, if that is not to be kept; the returned one has it
+// still.
+func (d *ending) finish(ctx context.Context, now time.Time, write func(context.Context, persist.Record) error) (persist.Record, error) {
+	t := d.task
+	// At the last moment, since a caller may leave until then.
 	m := d.meanwhile()
-	if d.rec.KeyOfOneCall() { // its caller, who alone can know the key, stays from now on
-		m.Left, m.Broken = d.call.Recording(), !d.leases.Unbroken(d.rec.ID)
+	if t.rec.KeyOfOneCall() { // its caller, who alone can know the key, stays from now on
+		m.Left, m.Broken = t.call.Recording(), !t.engine.leases.Unbroken(t.rec.ID)
 	}
-	c := d.drive.Change(m, now)
+	c := t.drive.Change(m, now)
 	rec := d.changed(&c, now)
 	rec.Finished = now.Round(0)
 	rec.Unreported, rec.KeyTold, rec.Told, rec.Effect = c.Unreported, c.KeyTold, c.Told, c.Effect
-	rec.ExtendKeeping(d.cfg.KeepAnswer, d.cfg.KeepKey, d.cfg.KeepText)
-	err := d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, withoutRequest(rec)) })
+	// The longer of the two counts: that of the client that began it, or of this one.
+	rec.ExtendKeeping(t.cfg.KeepAnswer, t.cfg.KeepKey, t.cfg.KeepText)
+	err := writeSmaller(ctx, t.cfg, &rec, func() error { return write(ctx, withoutRequest(rec)) })
 	return rec, err
 }
 
-// withoutRequest returns an ended record as it is written: without its request, if that is not to be kept. A sealed record, whose key is
-// missing here, stays as it is.
+// withoutRequest returns an ended record as it is written: without its request, if that is not to be kept. A
+// sealed record, whose key is missing here, stays as it is.
 func withoutRequest(rec persist.Record) persist.Record {
 	if rec.Sealed() == nil {
 		rec.DropRequest(rec.Finished)
@@ -129,190 +152,99 @@ func withoutRequest(rec persist.Record) persist.Record {
 	return rec
 }
 
-// leaveUnfinished writes the record as pending or held.
-func (d ending) leaveUnfinished(now time.Time) error {
-	c := d.drive.Change(d.meanwhile(), now)
+// leaveUnfinished writes the record as pending or held. Pending operations have the time of the next attempt,
+// and no lease: any client that can serve them may take them then.
+func (d *ending) leaveUnfinished(now time.Time) error {
+	t := d.task
+	c := t.drive.Change(d.meanwhile(), now)
 	rec := d.changed(&c, now)
+	// Provably nothing was sent: the record is again one that was never sent.
 	if c.Unmark {
 		rec.MaybeSent, rec.FirstSent = false, time.Time{}
 	}
 	rec.NextAttempt, rec.SendBefore = c.NextAttempt, c.SendBefore
 	if c.Hold != "" {
-		rec.Note = d.holdNote()
+		rec.Note = d.replies.holdNote()
 	}
 	switch c.Aside {
 	case operation.AsideTaken:
-		d.aside.Drop(rec.ID)
+		t.engine.aside.Drop(rec.ID)
 	case operation.AsideLeft:
-		d.aside.Note(rec.ID, d.now(), d.cfg.Retry.MaxDelay, d.cfg.Retry.MaxPause)
+		t.engine.aside.Note(rec.ID, t.engine.now(), t.cfg.Retry.MaxDelay, t.cfg.Retry.MaxPause)
 	}
-	return d.update(rec)
+	return t.update(rec)
 }
 
-// meanwhile returns the events during the drive.
-func (d ending) meanwhile() operation.Meanwhile {
-	_, shown := d.call.PlainHTTP()
-	return operation.Meanwhile{GivenUp: d.stopCause() != nil, Shown: shown, Taken: d.handed.isTaken(), Delivers: d.delivers(), LatestFirst: d.latestFirstSend(&d.rec)}
+// meanwhile returns the events during the drive. They are looked at as late as possible, just before the write:
+// a caller may leave, or take the answer, at any time.
+func (d *ending) meanwhile() operation.Meanwhile {
+	t := d.task
+	_, shown := t.call.PlainHTTP()
+	return operation.Meanwhile{GivenUp: stopCause(t.call) != nil, Shown: shown, Taken: d.handed.isTaken(), Delivers: delivers(t), LatestFirst: t.cfg.drives.LatestFirstSend(t.rec.Created, t.rec.Window)}
 }
 
-// changed returns the record with a change, and without a lease.
-func (d ending) changed(c *operation.Change, now time.Time) persist.Record {
-	rec := d.rec
+// changed returns the record with a change, and without a lease. Its caller writes it; t.rec stays, so that a
+// second try begins with the same.
+func (d *ending) changed(c *operation.Change, now time.Time) persist.Record {
+	rec := d.task.rec
 	rec.State, rec.HoldReason, rec.Attempts, rec.Sends = c.State, c.Hold, c.Attempts, c.Sends
+	// leaveUnfinished sets the next attempt of those that have one.
 	rec.NextAttempt, rec.OwedFrom = time.Time{}, c.OwedFrom
-	d.holder.unstamp(&rec)
+	d.task.engine.holder.unstamp(&rec)
 	switch c.Answer {
 	case operation.KeepNone:
 		rec.Answer = nil
 	case operation.KeepAnswer:
-		rec.Answer = d.answerForRecord(now.Round(0))
+		rec.Answer = d.replies.answerForRecord(now.Round(0))
 	case operation.KeepFlawed:
-		rec.Answer = d.flawedForRecord()
+		rec.Answer = d.replies.flawedForRecord()
 	}
 	return rec
 }
 
-// noteEnd notes the result of the write at the operation's end, and logs its error. It returns err; to ErrStale it adds the record's
-// present state.
-func (d ending) noteEnd(ctx context.Context, written *persist.Record, err error) error {
+// noteEnd notes the result of the write at the operation's end, and logs its error. It returns err; for ErrStale it adds the record's present state.
+// If no caller knows the end yet, the operation counts as unresolved in this process, so that callers without a key find it.
+func (d *ending) noteEnd(ctx context.Context, written *persist.Record, err error) error {
+	t := d.task
 	if errors.Is(err, persist.ErrStale) {
-		if now, getErr := d.journal.Get(ctx, d.rec.ID); getErr == nil {
+		if now, getErr := t.journal.Get(ctx, t.rec.ID); getErr == nil {
 			err = fmt.Errorf("%w: it is %v", err, now.State)
 		}
 	}
 	if err != nil {
-		d.cfg.log(ctx, slog.LevelError, "the outcome could not be recorded", d.rec.Key, err)
+		t.cfg.log(ctx, slog.LevelError, "the outcome could not be recorded", t.rec.Key, err)
 	}
 	d.resolved = err == nil && !written.Unreported
 	return err
 }
 
-// result makes the result of a drive after its end.
-func (d ending) result() *result {
-	report := d.drive.Report()
-	d.endWatch(report.Standing == operation.None && !report.Answered)
+// result makes the result of a drive after its end: an answer, or an error, which has the answer beside it for
+// callers of plain HTTP. Any other answer is drained.
+func (d *ending) result() *result {
+	t := d.task
+	report := t.drive.Report()
+	// The watch goes on if the call is told that nothing happened: it has to stay true.
+	d.watched.endUnless(report.Standing == operation.None && !report.Answered)
 	if report.Answered {
-		return &result{answer: d.answered(), unreported: report.Unreported, owed: d.owed, untold: d.given.Pass}
+		return &result{answer: d.replies.answered(), unreported: report.Unreported, owed: d.owed, untold: t.given.Pass}
 	}
+	// A caller of plain HTTP may get an answer beside it.
 	failed := d.error(&report)
-	res := &result{err: failed, unreported: report.Unreported, owed: d.owed, untold: d.given.Pass}
-	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && report.MayShow {
-		res.answer = d.answered()
+	res := &result{err: failed, unreported: report.Unreported, owed: d.owed, untold: t.given.Pass}
+	if plain, _ := t.call.PlainHTTP(); plain && d.replies.last.Answer != nil && report.MayShow {
+		res.answer = d.replies.answered()
 		res.answer.result.Effect = failed.Effect()
 	} else {
-		d.last.Drain()
+		d.replies.last.Drain()
 	}
 	return res
 }
 
-// leave is the last act of a run. over is false if a function of the Config panicked, or ended the goroutine: then nobody gets the run's
-// answer. From here on its operation counts for callers without a key, unless it is resolved.
-func (r *run) leave(over bool) {
-	if !over {
-		e := r.event(EventLeft)
-		e.Err = errCrashed
-		r.ends(e)
-		r.last.Drain()
-		if r.turn != nil {
-			r.turn.stop(errCrashed)
-		}
-	}
-	if !r.resolved {
-		r.call.SetInDoubt(true)
-		r.alike.Doubted(&r.rec)
-	}
-}
-
-// holdNote names the holder of the operation and the reason of the hold, for anyone settling it.
-func (d ending) holdNote() string {
-	cause := cmp.Or(d.last.Err, d.stopped())
-	switch {
-	case cause == nil && d.last.Answer != nil:
-		cause = fmt.Errorf("answered %d", d.last.Answer.Head.StatusCode)
-	case cause == nil:
-		proof := d.drive.Proof()
-		cause = cmp.Or(troubles[proof.Trouble()], errors.New("nothing more may be sent"))
-	}
-	note := fmt.Sprintf("held by the client %.8s: %v", d.owner, cause)
-	return strings.ToValidUTF8(note[:min(len(note), persist.NoteBytesMax)], "")
-}
-
-// lastChange is writer.change for the last change of a run: after it, the run has no lease, even if the write failed. The record may differ by an
-// event's evidence, too: the drive heeds it.
-func (d ending) lastChange(ctx context.Context, rec *persist.Record, write func() error) error {
-	defer d.leases.End(rec.ID)
-	return d.writer.rewrite(ctx, rec, true, write)
-}
-
-// update writes an unfinished record. The run's own counts are written, but not kept in d.rec: the drive adds them.
-func (d ending) update(rec persist.Record) error {
-	var updated persist.Record
-	err := d.cfg.writeSmaller(d.call.Values(), &rec, func() (err error) {
-		updated, err = d.journal.Update(d.call.Values(), rec)
-		return err
-	})
-	if err == nil {
-		updated.Attempts, updated.Sends = d.rec.Attempts, d.rec.Sends
-		d.rec = updated
-	}
-	return err
-}
-
-// logUnrecorded logs an error of the write of an unfinished operation.
-func (d ending) logUnrecorded(ctx context.Context, err error) {
-	if err != nil {
-		d.cfg.log(ctx, slog.LevelError, "the state could not be recorded", d.rec.Key, err)
-	}
-}
-
-// answered returns the last answer, as callers get it.
-func (d ending) answered() *answer {
-	proof, source := d.drive.Proof(), SourceServer
-	if proof.Replayed {
-		source = SourceReplay
-	}
-	a := d.last.Answer
-	how := d.resultWith(d.known(), source)
-	how.AlreadyDone = proof.AlreadyDone
-	how.Effect = d.drive.Standing().Effect()
-	answered := &answer{
-		head: a.Head, status: a.Head.StatusCode, header: a.Head.Header, body: a.Body, partial: !a.Whole, rest: a.Rest, result: how,
-	}
-	if a.Hopped {
-		answered.from = a.From
-	}
-	return answered
-}
-
-// answerForRecord returns the last answer as it is recorded and as errors hold it, with the time now; nil if there is
-// none. It shares header lines and body with the answer.
-func (d ending) answerForRecord(now time.Time) *persist.Answer {
-	a := d.last.Answer
-	if a == nil {
-		return nil
-	}
-	proof := d.drive.Proof()
-	recorded := &persist.Answer{
-		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole,
-		Dropped: a.Dropped, Replayed: proof.Replayed, AlreadyDone: proof.AlreadyDone, Stored: d.drive.Stored(), At: now,
-	}
-	d.keepAnswer(recorded)
-	return recorded
-}
-
-// resultWith returns the Result of the operation, with the counts of its whole life.
-func (r *run) resultWith(outcome Outcome, source Source) Result {
-	return Result{
-		Key: r.rec.Key, Outcome: outcome, Source: source,
-		Attempts: r.rec.Attempts + r.drive.Attempts(), Sends: r.rec.Sends + r.sends(), FirstSent: r.rec.FirstSent,
-	}
-}
-
 // writeSmaller calls write, to write the record. While the record is too large for the journal, it calls write
-// again: without the body of the record's answer, and then also without the header. It changes rec.Answer to a new
-// value, not the old answer. As after an answer over MaxResponseBytes, the server is asked again then. It returns
-// the last error of write.
-func (c *Config) writeSmaller(ctx context.Context, rec *persist.Record, write func() error) error {
+// again: without the body of the record's answer, and then also without the header. It changes rec.Answer to a
+// new value, not the old answer. As after an answer over MaxResponseBytes, the server is asked again then. It
+// returns the last error of write.
+func writeSmaller(ctx context.Context, c *Config, rec *persist.Record, write func() error) error {
 	err := write()
 	for errors.Is(err, persist.ErrTooLarge) && rec.Answer != nil && !(rec.Answer.BodyDropped && rec.Answer.Header == nil) {
 		c.log(ctx, slog.LevelWarn, "an answer is not kept whole", rec.Key, err)
@@ -325,4 +257,69 @@ func (c *Config) writeSmaller(ctx context.Context, rec *persist.Record, write fu
 		err = write()
 	}
 	return err
+}
+
+// error makes the error of a drive from the report of its end. The report says what is certain about the
+// effect; the counts and the last error are the run's. The counts of a call that has waited for its limiter
+// without the operation are those of all its runs.
+func (d *ending) error(report *operation.Report) *Error {
+	t := d.task
+	about := subject{
+		key: t.rec.Key, state: t.rec.State, standing: report.Standing, known: operation.Same,
+		sent: t.drive.InDoubt() || t.rec.Sends+t.sends() > 0,
+	}
+	e := newError(t.name, about, d.replies.stopped(), sentinels(report.Why)...)
+	if e.Said.verdict != operation.Final { // else the record says more than the run
+		e.Outcome = t.known()
+	}
+	op := operation.OpOf(&t.rec, 0)
+	e.Said.goesOn = op.IsForCaller()
+	e.Attempts, e.Sends, e.Last = t.drive.Spent().Attempts, t.given.Spent.Sends+t.sends(), d.replies.last.Err
+	e.Answer = d.replies.answerForRecord(t.engine.now().Round(0))
+	if e.Answer != nil {
+		e.Answer.Header, e.Answer.Body = e.Answer.Header.Clone(), slices.Clone(e.Answer.Body) // a copy: the response may share this body
+	}
+	if e.NextAttempt = report.Due; report.AsRecorded {
+		// By the record: another process may have put it off.
+		e.NextAttempt = t.rec.NextAttempt
+	}
+	return e
+}
+
+// noteOwed notes the result made owed by the step Write. written is the record as handed to the journal,
+// earlier its OwedFrom before, err the journal's answer. After an error nothing is owed by this run. A pass
+// wakes the deliveries; a Do leaves its result to its caller for a while.
+func (d *ending) noteOwed(w operation.Writing, written *persist.Record, earlier time.Time, err error) {
+	t := d.task
+	owedFrom := written.OwedFrom
+	switch {
+	case err != nil || w == operation.Forget:
+		return
+	case w == operation.LeaveOpen || w == operation.LeaveUnsent:
+		d.owed, owedFrom = owedAt(&t.rec), t.rec.OwedFrom
+	case written.Owed():
+		d.owed = written.Revision + 1 // by the Finish
+	}
+	if d.owed == 0 || !t.given.Pass { // a Do has its grace: a look finds its result
+		return
+	}
+	var own uint64
+	if acts.IsReserved(owedFrom, earlier, t.engine.now()) {
+		own = d.owed
+	}
+	t.engine.shared.results.note(t.rec.ID, own)
+	t.engine.owes()
+}
+
+// noteUnowed counts an operation that a Run with OnResult has ended or held without owing its result: a client without OnResult began the operation.
+// It does nothing after a failed write.
+func (d *ending) noteUnowed(w operation.Writing, written *persist.Record, err error) {
+	t := d.task
+	state := written.State
+	if w == operation.LeaveOpen || w == operation.LeaveUnsent {
+		state = t.rec.State
+	}
+	if err == nil && w != operation.Forget && state != persist.StatePending && t.given.Pass && t.cfg.OnResult != nil && !t.rec.Results {
+		t.engine.unowed.note(t.rec.Key)
+	}
 }

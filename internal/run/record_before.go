@@ -4,84 +4,91 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file handles a record before the first send of a call: it begins records, interprets existing ones, and checks if a send may still
-// happen.
+// This file handles a record before the first send of a call: it begins records, interprets existing ones, and
+// checks if a send may still happen.
 
-// lacks returns the first need of the run's record not met by the client; Need is operation.Nothing if there is
-// none. Outside a pass, the credentials of the call's own request count.
-func (r *run) lacks() operation.Lack {
-	lack := r.engine.lacks(r.call, &r.rec, r.prof, !r.given.Pass)
-	if lack.Need == operation.Nothing && !r.given.Pass {
-		lack = r.cfg.lacksCredentials(r.rec.Origin, &r.credentials)
-	}
-	return lack
+// existing is a run over a record already in the journal before this call. It has the parts of the run that are
+// used before its attempts. Its methods decide by operation.Call.Open, before any drive. A result of them ends
+// the call without a send of the operation.
+type existing struct {
+	task    *task
+	replies *replies // hear a recorded answer once more
+	report  *report  // tells of an end without a drive
+	permit  *permit  // whether the claim may mark the record
+	ending  *ending  // writes the end, if no send is needed
 }
 
-// existing is a run over a record already in the journal before this call.
-type existing struct{ *run }
-
-// resolve decides how the call goes on when its operation has a record already. A result ends the call; with nil
-// the run goes on to execute, and the record is marked. If another process changes the record meanwhile
-// (ErrStale), resolve reads it again and decides anew, three times in all.
+// resolve decides how the call goes on if its operation has a record. A result ends the call. With nil the run executes the operation, and the record
+// is marked as maybe sent. If another process changes the record meanwhile (ErrStale), resolve reads it again and decides anew, at most three times
+// in all.
 func (x existing) resolve(op *preparedRequest) *result {
+	t := x.task
 	for tries := 1; ; tries++ {
 		res := x.resolveOnce(op)
 		if res == nil || tries == 3 || !errors.Is(res.err, persist.ErrStale) {
 			return res
 		}
-		rec, err := x.journal.Get(x.call.Values(), x.rec.ID)
+		rec, err := t.journal.Get(t.call.Values(), t.rec.ID)
 		if err != nil {
 			return res
 		}
-		x.rec = rec
+		t.rec = rec
 	}
 }
 
-// keptAnswer returns the recorded answer of an operation ended before, and nil if the journal shows none. It is called
-// after a failed begin, and sends nothing: giving an answer needs no write (a full disk, a server in a failover). A
-// begin with an unknown outcome changes nothing in an ended record. A call without a key gets nil.
+// keptAnswer returns the recorded answer of an operation ended before, and nil if the journal shows none. It is
+// called after a failed begin, and sends nothing: giving an answer needs no write (a full disk, a server in a
+// failover). A begin with an unknown outcome changes nothing in an ended record. A call without a key gets nil.
 func (x existing) keptAnswer(op *preparedRequest) *result {
+	t := x.task
 	if op.named.Keyless {
 		return nil
 	}
-	rec, err := x.journal.Get(x.call.Values(), op.rec.ID)
+	rec, err := t.journal.Get(t.call.Values(), op.rec.ID)
 	if err != nil {
 		return nil
 	}
-	x.rec, x.prof, x.target = rec, op.prof, op.target
-	x.credentials = op.read.CredentialsFor(&rec)
-	x.returns = !op.rec.PlainHTTP && !op.rec.KeyOfOneCall()
+	// As after a begin that found the record.
+	t.rec, t.prof, t.target = rec, op.prof, op.target
+	t.credentials = op.read.CredentialsFor(&rec)
+	x.permit.returns = !op.rec.PlainHTTP && !op.rec.KeyOfOneCall()
+	// Only a recorded answer helps here: anything else needs a write.
 	known, _, err := x.known(op)
-	if o := x.op(); err != nil || o.Open(known) != operation.GivesAnswer {
+	if o := t.op(); err != nil || known.Open(&o) != operation.GivesAnswer {
 		return nil
 	}
 	res := x.resolveOnce(op)
-	x.tellOpened(res)
+	// The begin has failed, so that nobody else tells of this end.
+	x.report.tellOpened(res)
 	return res
 }
 
-// resolveOnce is one try of resolve, on the record as it was last read. Only adopt allows a send of the operation
-// after it; askAgain allows a request for its answer.
+// resolveOnce is one try of resolve, on the record as it was last read. Only adopt allows a send of the
+// operation after it; askAgain allows a request for its answer. What a caller is told about an end is noted in
+// the record first, where a person must know that later (marks).
 func (x existing) resolveOnce(op *preparedRequest) *result {
-	rec, o := &x.rec, x.op()
+	t := x.task
+	rec, o := &t.rec, t.op()
 	known, by, err := x.known(op)
 	if err != nil {
-		return &result{err: journalError(x.name, rec, err)}
+		return &result{err: journalError(t.name, rec, err)}
 	}
-	says := o.Open(known)
+	says := known.Open(&o)
 	if says.Tells() {
-		if err := x.marks.note(x.call.Values(), rec); err != nil {
-			return &result{err: journalError(x.name, rec, err)}
+		if err := t.engine.marks.note(t.call.Values(), rec); err != nil {
+			return &result{err: journalError(t.name, rec, err)}
 		}
 	}
 	switch says {
 	case operation.ReadsAgain:
+		// This client may have the facts that the client with the answer lacked.
 		if res := x.endUnread(); res != nil {
 			return res
 		}
@@ -96,26 +103,33 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 	return x.refuseOpening(op, says, &by)
 }
 
-// refuseOpening ends a call by an error that says what the record is. by is what has replaced it, for SaysReplaced.
+// refuseOpening ends a call by an error that says what the record is. by is what has replaced it, for
+// SaysReplaced. The error of a record of somebody else, or of another request, tells no more of it than its
+// caller may know (refusals).
 func (x existing) refuseOpening(op *preparedRequest, says operation.Opening, by *replacement) *result {
-	rec := &x.rec
+	t := x.task
+	rec := &t.rec
 	switch says {
 	case operation.SaysUnreadable:
-		return &result{err: journalError(x.name, rec, rec.Sealed())}
+		return &result{err: journalError(t.name, rec, rec.Sealed())}
 	case operation.SaysElsewhere:
-		return &result{err: newError(x.name, unclear(rec.Key), errElsewherePlace, ErrConfig), notShared: true, elsewhere: true}
+		return &result{err: newError(t.name, unclear(rec.Key), errElsewherePlace, ErrConfig), notShared: true, elsewhere: true}
 	case operation.SaysErased:
-		return x.refusals.refuse(x.call.Values(), x.name, rec, operation.Other, errErased)
+		return t.engine.refusals.refuse(t.call.Values(), t.name, rec, operation.Other, errErased)
 	case operation.SaysStranger:
-		return x.refusals.refuseStranger(x.call.Values(), x.name, rec.ID)
+		return t.engine.refusals.refuseStranger(t.call.Values(), t.name, rec.ID)
 	case operation.SaysIncomparable, operation.SaysOther:
-		return x.refusals.notSame(x.call.Values(), x.name, rec, op)
+		return t.engine.refusals.notSame(t.call.Values(), t.name, rec, op)
 	case operation.SaysReplaced:
-		return x.refusals.refuseReplaced(x.call.Values(), x.name, rec, by)
+		return t.engine.refusals.refuseReplaced(t.call.Values(), t.name, rec, by)
+	case operation.SaysSkipped:
+		return t.engine.refusals.refuseSkipped(t.call.Values(), t.name, rec)
 	case operation.SaysInFlight:
-		return &result{err: newError(x.name, unclear(op.keyInFlight()), errSending, ErrInFlight)}
+		return &result{err: newError(t.name, unclear(op.keyInFlight()), errSending, ErrInFlight)}
 	case operation.SaysHeld:
 		return x.refuseHeld()
+	case operation.SaysContradicted:
+		return x.refuseSame(contradictedBy(rec))
 	case operation.SaysGone:
 		return x.refuseSame(nil, ErrAnswerGone)
 	case operation.SaysHappened:
@@ -125,40 +139,27 @@ func (x existing) refuseOpening(op *preparedRequest, says operation.Opening, by 
 	}
 }
 
-// known returns the facts known to the call about the record, for the decision of Open, and what was begun in its place. Errors: the journal's.
+// known returns the facts known to the call about the record, for the decision of Open, and what was begun in
+// its place. Errors: the journal's.
 func (x existing) known(op *preparedRequest) (c operation.Call, by replacement, err error) {
-	c = op.known(&x.rec)
-	c.Keyless = op.named.Keyless && x.holder.sentElsewhere(&x.rec)
-	by, c.Replaced, err = x.admission.unbegun.replacement(x.call.Values(), &x.rec)
+	t := x.task
+	c = op.known(&t.rec)
+	c.Keyless = op.named.Keyless && t.engine.holder.sentElsewhere(&t.rec)
+	by, c.Replaced, err = t.engine.admission.unbegun.replacement(t.call.Values(), &t.rec)
 	return c, by, err
-}
-
-// known returns the facts known to a call from its request about an existing record. Of an unreadable record there are no others.
-func (op *preparedRequest) known(rec *persist.Record) (c operation.Call) {
-	if c.Unreadable = rec.Sealed() != nil; c.Unreadable {
-		return c
-	}
-	c.Elsewhere, c.Strange = op.elsewhere(rec), op.strange(rec)
-	switch op.read.Compare(rec) {
-	case request.SameRequest:
-		c.Request = operation.Same
-	case request.CannotTell:
-		c.Request = operation.Incomparable
-	default:
-		c.Request = operation.Other
-	}
-	return c
 }
 
 // refuseSame ends a call of the record's own request without a send. cause may be nil; why are the sentinels of
 // the error.
 func (x existing) refuseSame(cause error, why ...error) *result {
-	return x.refusals.refuse(x.call.Values(), x.name, &x.rec, operation.Same, cause, why...)
+	t := x.task
+	return t.engine.refusals.refuse(t.call.Values(), t.name, &t.rec, operation.Same, cause, why...)
 }
 
-// refuseHeld ends a call whose operation is held.
+// refuseHeld ends a call whose operation is held. A person settles it, or Config.Reconcile; no call sends it
+// meanwhile.
 func (x existing) refuseHeld() *result {
-	return x.refuseSame(fmt.Errorf("held: %s", x.rec.HoldReason), whyHeld(&x.rec)...)
+	return x.refuseSame(fmt.Errorf("held: %s", x.task.rec.HoldReason), whyHeld(&x.task.rec)...)
 }
 
 // errElsewherePlace is seen by nobody: the call goes on at another place.
@@ -180,28 +181,33 @@ func whyHeld(rec *persist.Record) []error {
 // the key. With a nil result the run goes on to ask: it needs no lease and writes nothing, since the record is
 // final.
 func (x existing) askAgain() *result {
-	x.readBy(x.profileOf(x.call, &x.rec))
-	able := x.prof != nil && request.Intact(&x.rec) && x.lacks().Need == operation.Nothing
-	if op := x.op(); !x.cfg.drives.AsksAgain(&op, x.now(), able) {
+	t := x.task
+	t.readBy(t.engine.profileOf(t.call, &t.rec))
+	// Nothing is sent without the recorded request: it would be another one.
+	able := t.prof != nil && request.Intact(&t.rec) && t.lacks().Need == acts.Nothing
+	if op := t.op(); !t.cfg.drives.AsksAgain(&op, t.engine.now(), able) {
 		return x.refuseSame(nil, ErrAnswerGone)
 	}
-	x.given.AskedAgain = true
+	// The drive asks for the answer alone: the effect is certain, whatever the server says.
+	t.given.AskedAgain = true
 	return nil
 }
 
-// answerFromJournal answers with the recorded answer; rec.Answer must be set. If the server does not give it
-// again, it is flushed first: it may be visible but not durable yet. After a failed flush the result is an error.
+// answerFromJournal returns a result with the recorded answer; rec.Answer must be set. If the server would not give the answer again, it flushes the
+// journal first: the answer may not be durable yet, and a crash must not lose what the caller was told. After a failed flush the result is an error.
 func (x existing) answerFromJournal() *result {
-	a, op := x.rec.Answer, x.op()
-	if !op.GivesAgain(a.Stored, x.now()) {
-		if err := x.journal.Flush(x.call.Values()); err != nil {
-			return &result{err: journalError(x.name, &x.rec, err)}
+	t := x.task
+	a, op := t.rec.Answer, t.op()
+	// Else the server gives the same answer again, and a flush for each repeat would cost a sync.
+	if !op.GivesAgain(a.Stored, t.engine.now()) {
+		if err := t.journal.Flush(t.call.Values()); err != nil {
+			return &result{err: journalError(t.name, &t.rec, err)}
 		}
 	}
-	how := x.resultWith(OutcomeOf(&x.rec), SourceJournal)
-	how.AlreadyDone, how.Effect, how.Dropped = a.AlreadyDone, x.rec.FinalEffect(), a.Dropped
+	how := t.resultWith(OutcomeOf(&t.rec), SourceJournal)
+	how.AlreadyDone, how.Effect, how.Dropped = a.AlreadyDone, t.rec.FinalEffect(), a.Dropped
 	return &result{
-		answer: &answer{status: a.Status, header: a.Header, body: a.Body, result: how}, unreported: x.rec.Unreported, owed: owedAt(&x.rec),
+		answer: &answer{status: a.Status, header: a.Header, body: a.Body, result: how}, unreported: t.rec.Unreported, owed: owedAt(&t.rec),
 	}
 }
 
@@ -210,60 +216,69 @@ func (x existing) answerFromJournal() *result {
 // result ends the call: the record may not be sent by this client now, was ended without a send, or the journal
 // failed (unwritten).
 func (x existing) adopt() *result {
-	rec := &x.rec
-	if err := x.clock.Notice(x.call.Values(), x.host); err != nil {
-		return &result{err: journalError(x.name, rec, err), unwritten: true}
+	t := x.task
+	rec := &t.rec
+	if err := t.notice(); err != nil {
+		return &result{err: journalError(t.name, rec, err), unwritten: true}
 	}
-	x.readBy(x.profileOf(x.call, rec))
-	op := x.op()
-	x.given = op.Begins(x.given)
-	if x.call.SetInDoubt(rec.MaybeSent); rec.MaybeSent {
-		x.alike.Doubted(rec)
+	// By the recorded profile, not by the one of the caller: the operation began under it.
+	t.readBy(t.engine.profileOf(t.call, rec))
+	op := t.op()
+	// Earlier runs count: a send of theirs may have taken effect.
+	t.given = t.given.After(&op.Sending)
+	if t.call.SetInDoubt(rec.MaybeSent); rec.MaybeSent {
+		t.engine.alike.Doubted(rec)
 	}
-	lack := x.lacks()
-	switch {
-	case lack.Need != operation.Nothing:
+	// Asked before the write: a client that cannot send leaves the record to one that can.
+	lack := t.lacks()
+	switch acts.MayTake(lack.Need, request.Intact(rec), t.engine.holder.leasedElsewhere(rec)) {
+	case acts.LacksNeed:
 		return x.refuseSame(lack.Err(), ErrConfig)
-	case !request.Intact(rec):
+	case acts.IsDamaged:
 		return x.refuseSame(fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt))
-	case x.holder.leasedElsewhere(rec):
+	case acts.HasOwner:
 		return x.refuseSame(lease.ErrElsewhere, ErrInFlight)
 	}
-	mark := op.Adopt(x.now(), false)
-	if mark == operation.Marks && x.fair && x.leases.Marked(rec) { // it begins the run of the lease, and so is asked only where a drive follows
-		mark = op.Adopt(x.now(), true)
+	// Without the mark of a claim first: most runs have none to ask for.
+	mark := operation.Adopt(&op, t.engine.now(), false)
+	if mark == operation.Marks && x.permit.fair && t.engine.claims.Marked(rec) { // it begins the run of the lease, and so is asked only where a drive follows
+		mark = operation.Adopt(&op, t.engine.now(), true)
 	}
 	switch mark {
 	case operation.IsProven:
 		return x.endProven()
 	case operation.IsLate:
-		x.drive = operation.Overdue(op, x.cfg.drives, x.givenNow())
-		_ = ending(x).conclude(x.journal.Finish)
-		x.tellHeld()
-		return ending(x).result()
+		t.drive = operation.Overdue(op, t.cfg.drives, t.givenNow())
+		// Its error is in the result.
+		_ = x.ending.conclude(t.journal.Finish)
+		x.report.tellHeld()
+		return x.ending.result()
 	case operation.MarkedBy:
 		return nil
 	}
-	return x.mark(op.Marked(x.holder.firstSent(), x.writer.sendUntil()))
+	return x.mark(op.Marked(t.engine.holder.firstSent(), t.engine.writer.sendUntil()))
 }
 
 // mark writes the record with the marks and the lease of the drive to come. It writes even if nothing else
-// changes: another process with this revision of the record can then no longer forget it as never sent. A result
-// is the journal's error; nothing may be sent then.
+// changes: another process with this revision of the record can then no longer forget it as never sent. A
+// result is the journal's error; nothing may be sent then, since a crash after the send would leave a record
+// that says "never sent".
 func (x existing) mark(marked operation.Op) *result {
-	if before := x.rec; x.returns {
-		x.before = &before
+	t := x.task
+	if before := t.rec; x.permit.returns {
+		t.before = &before
 	}
-	next := x.rec
+	next := t.rec
 	next.State, next.HoldReason, next.MaybeSent, next.FirstSent = marked.State, marked.Hold, marked.MaybeSent, marked.FirstSent
+	// So the record changes in any case.
 	next.Drives++
-	x.holder.stamp(&next) // before SendUntil is this drive's
+	t.engine.holder.stamp(&next) // before SendUntil is this drive's
 	next.ExtendSendUntil(marked.SendUntil)
-	updated, err := x.journal.Update(x.call.Values(), next)
+	updated, err := t.journal.Update(t.call.Values(), next)
 	if err != nil {
-		return &result{err: journalError(x.name, &x.rec, err), unwritten: true}
+		return &result{err: journalError(t.name, &t.rec, err), unwritten: true}
 	}
-	x.rec = updated
+	t.rec = updated
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
@@ -13,7 +15,7 @@ import (
 // redriveName is the call in errors.
 const redriveName = "redrive"
 
-// Redrive is oncehttp.Client.Redrive.
+// Redrive implements oncehttp.Client.Redrive: it begins a refused operation once more, under the next generation of its key.
 func (c *Client) Redrive(ctx context.Context, key string, chosen Chosen) (next string, err error) {
 	ctx, leave, err := c.visitKey(ctx, "Redrive", redriveName, key)
 	if err != nil {
@@ -30,7 +32,8 @@ func (c *Client) Redrive(ctx context.Context, key string, chosen Chosen) (next s
 		return "", c.wrong(ctx, redriveName, key, chosen, err)
 	}
 	err = c.inPlace(ctx, redriveName, key, chosen, func(call callers, id persist.ID) error {
-		r := redrive{successor{c.engine, call.Values(), redriveName, operation.Redrives, chosen.Untold}, call, &chosen}
+		// The values of the call, and not its end: a Redrive that has begun to write goes on.
+		r := redrive{successor{c.engine, call.Values(), redriveName, acts.Redrives, chosen.Untold}, call, &chosen}
 		next, err = r.do(id)
 		return err
 	})
@@ -43,11 +46,12 @@ func (c *Client) Redrive(ctx context.Context, key string, chosen Chosen) (next s
 // redrive is one Redrive under way.
 type redrive struct {
 	successor
-	call   callers
-	chosen *Chosen
+	call   callers // with the place of the old operation
+	chosen *Chosen // the terms of the caller
 }
 
-// do names the next generation in the record of the old one, and begins it. A Redrive cut off in between goes on when it is called again.
+// do names the next generation in the record of the old one, and begins it. A Redrive cut off in between goes
+// on when it is called again.
 func (r redrive) do(id persist.ID) (string, error) {
 	old, err := r.journal.Get(r.ctx, id)
 	if err == nil {
@@ -56,10 +60,12 @@ func (r redrive) do(id persist.ID) (string, error) {
 	if err != nil {
 		return "", r.failed(&persist.Record{ID: id}, err)
 	}
-	if moved := r.chosen.moved(&old, operation.End); moved != nil {
+	if moved := r.chosen.moved(&old, acts.End); moved != nil {
 		return "", r.refusals.stale(r.ctx, redriveName, &old, moved)
 	}
-	key := operation.NextGeneration(old.Key)
+	// The key follows from the old one: whoever calls Redrive again, in any process, comes to the same
+	// operation.
+	key := intent.NextGeneration(old.Key)
 	for tries := 1; ; tries++ {
 		err := r.once(&old, key)
 		switch {
@@ -75,8 +81,10 @@ func (r redrive) do(id persist.ID) (string, error) {
 	}
 }
 
-// once looks at the places of the next generation, and begins it unless it stands. errElsewherePlace: another scope has taken its place.
+// once looks at the places of the next generation, and begins it unless it stands. errElsewherePlace: another
+// scope has taken its place.
 func (r redrive) once(old *persist.Record, key string) error {
+	// Only for the place: the record itself is made once it is needed.
 	next := persist.Record{ID: persist.ID{Key: key}}
 	if err := r.placed(old, &next); err != nil {
 		return err
@@ -85,7 +93,7 @@ func (r redrive) once(old *persist.Record, key string) error {
 	if err != nil {
 		return r.failed(old, err)
 	}
-	if err := r.may(old, &found); err != nil || found.own != nil {
+	if err := r.may(old, &found); err != nil || found.own != nil { // its own stands: an earlier call has begun it
 		return err
 	}
 	begun, err := r.next(old, key, r.chosen.Note)
@@ -96,19 +104,23 @@ func (r redrive) once(old *persist.Record, key string) error {
 	return r.begin(old, &begun, found)
 }
 
-// next is the record of the new operation, as it is begun.
+// next returns the record of the new operation, as it is begun: enqueued, so that a Resume or Run sends it, and this
+// call does not.
 func (r redrive) next(old *persist.Record, key, note string) (persist.Record, error) {
-	next, err := r.anew(r.call, redriveName, old, key, note)
+	next, err := anew(r.engine, r.call, redriveName, old, key, note)
 	if err != nil {
 		return next, err
 	}
 	op := operation.OpOf(&next, 0)
+	// Like an Enqueue: nobody waits for it.
 	op = op.Promised(next.Created.Add(r.cfg.EnqueueMaxAge))
 	next.Enqueued, next.SendBefore, next.RedriveRun = op.Enqueued, op.SendBefore, r.chosen.Run
 	return next, nil
 }
 
-// begin writes the mark, and begins the new operation.
+// begin writes the mark, and begins the new operation. In this order: without the mark, a call that looks at
+// the old operation would not know of the new one. A mark without an operation is found by the next Redrive,
+// which then begins it.
 func (r redrive) begin(old, next *persist.Record, found standing) error {
 	if err := r.unassignedKey(old, next); err != nil {
 		return err
@@ -116,12 +128,14 @@ func (r redrive) begin(old, next *persist.Record, found standing) error {
 	if err := r.unstopped(old, next); err != nil {
 		return err
 	}
+	// A caller may have the answer of an operation under this key, and its record not yet.
 	if err := r.recorded(r.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
 		return r.failed(old, err)
 	}
 	if err := r.link(old, *next, found); err != nil {
 		return err
 	}
+	// After the mark is durable, see above.
 	rec, created, err := r.writer.begin(r.ctx, *next)
 	switch {
 	case err != nil:
@@ -130,18 +144,23 @@ func (r redrive) begin(old, next *persist.Record, found standing) error {
 		return nil
 	case rec.Sealed() != nil:
 		return r.failed(next, rec.Sealed())
-	case r.isOwn(old, &rec):
+	}
+	switch nextOf(old, &rec) {
+	case intent.IsItsOwn: // another Redrive was faster
 		return nil
-	case operation.OtherScope(old.Scopes, &rec):
+	case intent.IsOfScope:
 		return errElsewherePlace
 	}
 	return r.taken(*old, &rec)
 }
 
-// anew is the record of an operation in the place of old, under another key. Nothing of it was sent. name is the call's name, for errors.
-func (e *engine) anew(call callers, name string, old *persist.Record, key, note string) (persist.Record, error) {
+// anew returns the record of an operation in the place of old, under another key. Nothing of it was sent, and
+// nothing is written here. name is the call's name, for errors. It is kept for as long as the old one at least:
+// else a repeat of the call would find nothing, and begin it once more.
+func anew(e *engine, call callers, name string, old *persist.Record, key, note string) (persist.Record, error) {
+	// By the recorded profile: the new operation is of the same kind.
 	prof := e.profileOf(call, old)
-	cause := e.cfg.lacksToRekey(old, prof).Err()
+	cause := e.cfg.gate().lacksToRekey(old, prof).Err()
 	var next persist.Record
 	if cause == nil {
 		next, cause = request.Rekeyed(old, prof, key)
@@ -150,10 +169,7 @@ func (e *engine) anew(call callers, name string, old *persist.Record, key, note 
 		return next, e.refusals.refuse(call.Values(), name, old, operation.KeyOnly, cause, ErrConfig).err
 	}
 	next.Created, next.Note = e.now().Round(0), note
-	next.KeepAnswer, next.KeepKey, next.KeepText = e.cfg.keeping(next.Window)
-	if old.KeepKey == 0 {
-		next.KeepKey = 0 // a repeat finds it for as long as the old one
-	}
+	e.cfg.keeps(&next, intent.KeysPlace{Replaced: old}) // its place is given by begunAt
 	next.ExtendKeeping(old.KeepAnswer, old.KeepKey, old.KeepText)
 	return next, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/owner"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -14,9 +16,9 @@ import (
 
 // refusals makes the errors of calls on an operation that has a record. It is safe for concurrent use.
 type refusals struct {
-	journal persist.Journal
-	holder  *holder
-	owners  owner.Owners
+	journal persist.Journal // is flushed before a caller is told of an end
+	holder  *holder         // tells whether another process has it
+	owners  owner.Owners    // makes the Reference of a record
 }
 
 // refuse ends a call without a send; the record does not change. known is the call's knowledge of the record's
@@ -67,8 +69,8 @@ func (f *refusals) notSame(ctx context.Context, name string, rec *persist.Record
 // of the next try, if the API takes it.
 func (f *refusals) otherRequest(ctx context.Context, name string, rec *persist.Record, prof *profile.Profile) *result {
 	var cause error
-	next, op := operation.NextGeneration(rec.Key), operation.OpOf(rec, 0)
-	if op.NamesNext() && op.MayAnew(operation.Redrives, operation.Successors{Replaced: rec.ReplacedBy != ""}, f.holder.clock.Earliest()) == operation.MayAct {
+	next, op := intent.NextGeneration(rec.Key), operation.OpOf(rec, 0)
+	if op.NamesNext() && acts.Redrives.MayAnew(&op, acts.Successors{Replaced: rec.ReplacedBy != ""}, f.holder.clock.Earliest()) == acts.MayAct {
 		if _, err := request.SpellKey(prof, next); err == nil {
 			cause = fmt.Errorf("a new try needs a new key, such as %q (Key.Generation)", next)
 		}
@@ -78,7 +80,7 @@ func (f *refusals) otherRequest(ctx context.Context, name string, rec *persist.R
 
 // stale refuses an act on a record if the record has moved since it was seen; the record does not change.
 func (f *refusals) stale(ctx context.Context, name string, rec *persist.Record, moved error) error {
-	if operation.StandingOf(rec) == operation.Absent {
+	if !operation.StandingOf(rec).TellsMoved() {
 		return newError(name, unclear(rec.Key), moved, ErrStale)
 	}
 	why := []error{whyFinal(rec), ErrStale}
@@ -104,7 +106,7 @@ func (f *refusals) refuseStranger(ctx context.Context, name string, id persist.I
 	return &result{err: f.strangerError(ctx, name, id, errOtherCredentials), notShared: true}
 }
 
-// unassignedCause returns the error of a call for account while an operation of its key has no account, with the way on.
+// unassignedCause returns the error of a call for account if an operation of its key has no account yet. The error says how to assign one.
 func (f *refusals) unassignedCause(ctx context.Context, id persist.ID, account string) error {
 	return fmt.Errorf("an operation of it has no account; nothing is begun until Client.Assign gives it to the account "+
 		"to which it belongs: %s, maybe to %q", f.owners.Reference(ctx, id), request.Base(account))

@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Rekey is oncehttp.Client.Rekey.
+// Rekey implements oncehttp.Client.Rekey: it begins an operation without effect once more, under newKey.
 func (c *Client) Rekey(ctx context.Context, key, newKey string, reason string, chosen Chosen) error {
 	const name = rekeyName
 	ctx, leave, err := c.visitKey(ctx, "Rekey", name, key)
@@ -27,6 +30,7 @@ func (c *Client) Rekey(ctx context.Context, key, newKey string, reason string, c
 		cause := fmt.Errorf("a reason of %d bytes, want 1 to %d", len(reason), persist.NoteBytesMax)
 		return c.wrong(ctx, name, key, chosen, cause)
 	}
+	// The act settles as absent: only somebody who has seen the operation may say so.
 	if chosen.Seen == nil {
 		return c.wrong(ctx, name, key, chosen, errUnseen)
 	}
@@ -39,22 +43,25 @@ func (c *Client) Rekey(ctx context.Context, key, newKey string, reason string, c
 type rekey struct {
 	*engine
 	ctx  context.Context
-	call callers
-	seen *Chosen
+	call callers // with the place of the old operation
+	seen *Chosen // the terms of the caller
 }
 
-// do replaces an operation by one with another key. The old one must be settled as absent; an unfinished one is settled so here, if the API's lookup proves its
-// absence. do writes the new key into the record of the old one, begins the new operation as held (nothing sends it), and then lets Resume or Run send it. So of
-// two Rekeys to two keys, in whatever processes, one at most goes on; and a Rekey that was interrupted goes on when it is called again. After nil the new
-// operation is sent, or was; after an error it may be begun, and is held.
+// do replaces an operation by one with another key. The old one must be settled as absent; an unfinished one is
+// settled so here, if the API's lookup proves its absence. do writes the new key into the record of the old
+// one, begins the new operation as held (nothing sends it), and then lets Resume or Run send it. So of two
+// Rekeys to two keys, in whatever processes, one at most goes on; and a Rekey that was interrupted goes on when
+// it is called again. After nil the new operation is sent, or was; after an error it may be begun, and is held.
 func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	old, err := k.journal.Get(k.ctx, id)
 	if err != nil {
 		return k.failed(id.Key, err)
 	}
-	if moved := k.seen.moved(&old, operation.BeginAnew); moved != nil {
+	if moved := k.seen.moved(&old, acts.BeginAnew); moved != nil {
 		return k.refusals.stale(k.ctx, rekeyName, &old, moved)
 	}
+	// The new operation is made first, in memory: a request that cannot have another key leaves the old one as
+	// it is.
 	next, err := k.successor(&old, newKey, reason)
 	if err == nil && !old.State.Final() {
 		old, err = k.settleByLookup(old, reason)
@@ -68,10 +75,13 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	if err != nil {
 		return err
 	}
-	replaces := successor{k.engine, k.ctx, rekeyName, operation.Rekeys, false}
+	// The part shared with Redrive.
+	replaces := successor{k.engine, k.ctx, rekeyName, acts.Rekeys, false}
 	if err := k.mark(replaces, &old, &next); err != nil {
 		return err
 	}
+	// It is begun as held: a crash after this leaves an operation that nothing sends.
+	// created does not matter: an interrupted Rekey finds its own record.
 	rec, _, err := k.writer.begin(k.ctx, next)
 	begun := operation.OpOf(&rec, 0)
 	switch {
@@ -79,9 +89,10 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 		return k.failed(newKey, err)
 	case rec.Sealed() != nil:
 		return k.failed(newKey, rec.Sealed())
-	case !operation.IsSuccessor(&old, &rec):
+	case nextOf(&old, &rec) != intent.IsItsOwn:
+		// The key belongs to something else, begun after the look.
 		return replaces.taken(old, &rec)
-	case !begun.Waits(): // a Rekey has let it go already
+	case !acts.WaitsForRelease(&begun): // a Rekey has let it go already
 		return k.begun(rec, next)
 	}
 	if err := k.clock.Notice(k.ctx, k.host); err != nil { // the lookup of the old operation may have taken a while
@@ -93,7 +104,8 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	return k.letGo(rec)
 }
 
-// letGo lets the new operation, held so far, be sent by Resume or Run.
+// letGo lets the new operation, held so far, be sent by Resume or Run, within EnqueueMaxAge from now. It is the
+// last step of a Rekey.
 func (k rekey) letGo(rec persist.Record) error {
 	op := operation.OpOf(&rec, 0)
 	if err := k.writer.promise(k.ctx, rec, op.Promised(k.now().Round(0).Add(k.cfg.EnqueueMaxAge))); err != nil {
@@ -103,8 +115,11 @@ func (k rekey) letGo(rec persist.Record) error {
 	return nil
 }
 
-// mark gives the new operation its place, and names it in the record of the old one, unless another operation stands against it.
+// mark gives the new operation its place, and names it in the record of the old one, unless another operation
+// stands against it. After nil the mark is durable, and next has its place. Two Rekeys to two keys write the
+// same record, so one of them fails.
 func (k rekey) mark(replaces successor, old, next *persist.Record) error {
+	// Only for the place: next itself is changed once.
 	place := persist.Record{ID: persist.ID{Key: next.Key}}
 	if err := replaces.placed(old, &place); err != nil {
 		return err
@@ -116,6 +131,7 @@ func (k rekey) mark(replaces successor, old, next *persist.Record) error {
 	if err := replaces.unstopped(old, next); err != nil {
 		return err
 	}
+	// A caller may have the answer of an operation under the new key, and its record not yet.
 	if err := k.recorded(k.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
 		return k.failed(next.Key, err)
 	}
@@ -133,10 +149,11 @@ func (k rekey) mark(replaces successor, old, next *persist.Record) error {
 	return replaces.stillAlone(old, next)
 }
 
-// interrupted returns an error if the Rekey must go on no more, since its context has ended or the client is closing. rec is the record left as it
-// is.
+// interrupted returns an error if the Rekey must go on no more, since its context has ended or the client is
+// closing. rec is the record left as it is. It is asked between the steps: each step that was begun is ended.
 func (k rekey) interrupted(rec *persist.Record) error {
-	cause := cmp.Or(context.Cause(k.call.Context()), context.Cause(k.call.Draining()))
+	// The caller's end first: it says more than that of the client.
+	cause := cmp.Or(sanitize.Cause(k.call.Context()), sanitize.Cause(k.call.Draining()))
 	if cause == nil {
 		return nil
 	}
@@ -147,7 +164,8 @@ func (k rekey) interrupted(rec *persist.Record) error {
 	return failed
 }
 
-// failed returns the error for a failure of the journal.
+// failed returns the error for a failure of the journal. The Rekey may have done a part of its work: called
+// again, it goes on.
 func (k rekey) failed(key string, err error) error {
 	return outrun(rekeyName, &persist.Record{ID: persist.ID{Key: key}, MaybeSent: true}, err)
 }
@@ -155,11 +173,12 @@ func (k rekey) failed(key string, err error) error {
 // rekeyName is the call in errors.
 const rekeyName = "rekey"
 
-// begun ends a Rekey if an earlier one has released the new operation already. Its error is the reason why the operation does not go on. An
-// operation held because it was never sent in time goes on now, as with Enqueue. next is the new operation's record, as if begun now.
+// begun ends a Rekey that an earlier call has finished: the new operation is released already. It returns nil if the new operation goes on, also if
+// it was held because it was never sent in time: it goes on now, as after an Enqueue. Otherwise the error is the reason. next is the new operation's
+// record, as if it were begun now.
 func (k rekey) begun(rec, next persist.Record) error {
 	next.SendBefore = next.Created.Add(k.cfg.EnqueueMaxAge)
-	res, err := k.promise(k.ctx, rekeyName, rec, &next)
+	res, err := promise(k.ctx, k.engine, rekeyName, rec, &next)
 	switch {
 	case res != nil:
 		return res.err
@@ -170,45 +189,49 @@ func (k rekey) begun(rec, next persist.Record) error {
 	return nil
 }
 
-// checkAbsent returns an error if an operation may not be tried under another key; nil if it durably is settled as absent.
+// checkAbsent returns an error if an operation may not be tried under another key; nil if it durably is settled
+// as absent.
 func (k rekey) checkAbsent(old *persist.Record) error {
 	op := operation.OpOf(old, 0)
-	switch op.MayAnew(operation.Rekeys, operation.Successors{}, k.clock.Earliest()) {
-	case operation.MayAct:
-	case operation.IsSending:
+	switch acts.Rekeys.MayAnew(&op, acts.Successors{}, k.clock.Earliest()) {
+	case acts.MayAct:
+	case acts.IsReplaced:
+		return skippedError(rekeyName, old)
+	case acts.IsSending:
 		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, sentUntil(&op), ErrInFlight).err
 	default:
 		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, fmt.Errorf("it is %v, and not settled as absent", old.State), whyFinal(old)).err
 	}
-	if err := k.journal.Flush(k.ctx); err != nil {
+	if err := k.journal.Flush(k.ctx); err != nil { // an end that is not durable is none
 		return k.failed(old.Key, err)
 	}
 	return nil
 }
 
-// successor is the record of the new operation, as it is begun: held, and never sent.
+// successor returns the record of the new operation, as it is begun: held, and never sent.
 func (k rekey) successor(old *persist.Record, newKey string, reason string) (persist.Record, error) {
-	next, err := k.anew(k.call, rekeyName, old, newKey, reason)
+	next, err := anew(k.engine, k.call, rekeyName, old, newKey, reason)
 	if err == nil {
 		begun := operation.OpOf(&next, 0)
-		write(&next, begun.HeldFor(persist.HoldRekey))
+		write(&next, acts.HeldFor(begun, persist.HoldRekey))
 	}
 	return next, err
 }
 
-// settleByLookup settles an unfinished operation as absent, if the API's lookup proves its absence, and returns it. Once the record is
-// held, nobody begins a send. A send begun before by another process, or by a dead one, may still be on its way until the record's
-// SendUntil. The time for everything to be found counts from then.
+// settleByLookup settles an unfinished operation as absent, if the API's lookup proves its absence, and returns
+// it. Once the record is held, nobody begins a send. A send begun before by another process, or by a dead one,
+// may still be on its way until the record's SendUntil. The time for everything to be found counts from then.
 func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
 	prof := k.profileOf(k.call, &old)
 	get, target := request.ByReference(&old, prof)
 	if err := k.mayLook(&old, prof, target != nil && prof.Reference.FoundWithin != 0); err != nil {
 		return old, err
 	}
+	// Changed and written below; old stays, for found.
 	held := old
 	op := operation.OpOf(&old, 0)
 	at := op.SentBy(k.now().Round(0), k.writer.sendUntil()).Add(prof.Reference.FoundWithin) // when the lookup may be asked
-	if next, changes := op.HeldToRekey(at); changes {
+	if next, changes := acts.HeldToRekey(op, at); changes {
 		write(&held, next)
 		var err error
 		if held, err = k.journal.Update(k.ctx, held); err != nil {
@@ -219,6 +242,8 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	if err := k.clock.Sync(k.ctx, k.host); err != nil {
 		return old, k.failed(old.Key, err)
 	}
+	// The wait is bounded by FoundWithin and the time of a send. If it is cut short, the record stays held, and
+	// the next Rekey waits for the rest only.
 	select {
 	case <-time.After(held.NextAttempt.Sub(k.clock.Earliest())):
 	case <-k.call.Context().Done():
@@ -227,32 +252,36 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	if err := k.interrupted(&held); err != nil {
 		return old, err
 	}
-	asks := k.newRun(k.call, rekeyName, &unasked)
-	asks.rec, asks.prof = held, prof
-	finding, sent := askByReference(asks, get, target)
-	asks.noteOrigin(sent)
+	asks := newRun(k.engine, k.call, rekeyName, &unasked)
+	asks.task.rec, asks.task.prof = held, prof
+	// By the requests of a run: they have the client's credentials, limits and origins.
+	finding, sent := askByReference(&asks.requests, get, target)
+	// An origin that does not answer rests, whoever has asked.
+	asks.replies.noteOrigin(sent)
 	sent.Drain()
+	// An interrupted lookup looks like one without a finding.
 	if finding == classify.FindingNone || finding == classify.FindingUnclear {
 		if err := k.interrupted(&held); err != nil {
 			return old, err
 		}
 	}
-	if !operation.RekeyFound(finding) {
+	if !acts.RekeyFound(finding) {
 		return old, k.found(&old, &held, finding, sent.Err)
 	}
 	return k.journalAbsent(held, reason)
 }
 
-// mayLook returns an error if an unfinished operation must not be held for a lookup. proves: the lookup of its profile proves an absence.
+// mayLook returns an error if an unfinished operation must not be held for a lookup. proves: the lookup of its
+// profile proves an absence.
 func (k rekey) mayLook(old *persist.Record, prof *profile.Profile, proves bool) error {
 	missing := k.lacks(k.call, old, prof, false).Err()
 	op := operation.OpOf(old, 0)
-	switch op.MayLookBefore(k.holder.leasedElsewhere(old), proves) {
-	case operation.IsLeased:
+	switch acts.MayLookBefore(&op, k.holder.leasedElsewhere(old), proves) {
+	case acts.IsLeased:
 		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
-	case operation.IsWitnessed:
+	case acts.IsWitnessed:
 		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, provenBy(old), ErrStale).err
-	case operation.NotAbsent:
+	case acts.NotAbsent:
 		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, fmt.Errorf("it is %v; settle it as absent first", old.State)).err
 	}
 	if missing != nil {
@@ -261,13 +290,15 @@ func (k rekey) mayLook(old *persist.Record, prof *profile.Profile, proves bool) 
 	return k.interrupted(old)
 }
 
-// found puts the record back as it was, and returns an error with the finding of the lookup.
+// found puts the record back as it was, and returns an error with the finding of the lookup. A pending
+// operation is due again; one that was held for another reason stays held.
 func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause error) error {
 	back, op := *held, operation.OpOf(held, 0)
-	write(&back, op.NotRekeyed(operation.OpOf(old, 0)))
+	write(&back, acts.NotRekeyed(op, operation.OpOf(old, 0)))
 	if _, err := k.journal.Update(k.ctx, back); err != nil {
 		return k.failed(old.Key, err)
 	}
+	// The operation is pending again, and a Run of this client goes on with it.
 	k.wake()
 	switch finding {
 	case classify.FindingSame:
@@ -286,7 +317,8 @@ func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause 
 	return k.refusals.refuse(k.ctx, rekeyName, &back, operation.KeyOnly, cause).err
 }
 
-// journalAbsent settles the record as absent, and returns it.
+// journalAbsent settles the record as absent, and returns it. The note says what the settlement rests on, as
+// far as there is room for it.
 func (k rekey) journalAbsent(held persist.Record, reason string) (persist.Record, error) {
 	note := "nothing was found under its reference; " + reason
 	if len(note) > persist.NoteBytesMax {
@@ -295,6 +327,7 @@ func (k rekey) journalAbsent(held persist.Record, reason string) (persist.Record
 	if err := resolve(k.ctx, k.engine, held, Resolution{Effect: persist.EffectAbsent, Note: note}); err != nil {
 		return held, k.failed(held.Key, err)
 	}
+	// With its new revision, for the mark.
 	settled, err := k.journal.Get(k.ctx, held.ID)
 	if err != nil {
 		return held, k.failed(held.Key, err)

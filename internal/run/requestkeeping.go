@@ -21,7 +21,7 @@ const (
 )
 
 // requestKeeping returns the time for which an operation of the profile keeps the body of its request.
-func (c *Config) requestKeeping(p *profile.Profile) persist.RequestKeeping {
+func requestKeeping(c *Config, p *profile.Profile) persist.RequestKeeping {
 	switch c.KeepRequest {
 	case RequestWithAnswer:
 		return persist.RequestWithAnswer

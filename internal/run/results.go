@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"sync"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -25,7 +25,7 @@ const (
 )
 
 // checkResults refuses OnResult if the journal does not find the results owed.
-func (c *Config) checkResults() error {
+func checkResults(c *Config) error {
 	if _, finds := persist.As[persist.Results](c.Journal); c.OnResult != nil && !finds {
 		return fmt.Errorf("OnResult is set, and a %T does not find the results that are owed (persist.Results); want one of this module, sealed or not", c.Journal)
 	}
@@ -40,30 +40,6 @@ func owedAt(rec *persist.Record) uint64 {
 	return rec.Revision
 }
 
-// noteOwed notes the result made owed by the step Write. written is the record as handed to the journal, earlier its OwedFrom before, err the
-// journal's answer. After an error nothing is owed by this run. A pass wakes the deliveries; a Do leaves its
-// result to its caller for a while.
-func (d ending) noteOwed(w operation.Writing, written *persist.Record, earlier time.Time, err error) {
-	owedFrom := written.OwedFrom
-	switch {
-	case err != nil || w == operation.Forget:
-		return
-	case w == operation.LeaveOpen || w == operation.LeaveUnsent:
-		d.owed, owedFrom = owedAt(&d.rec), d.rec.OwedFrom
-	case written.Owed():
-		d.owed = written.Revision + 1 // by the Finish
-	}
-	if d.owed == 0 || !d.given.Pass { // a Do has its grace: a look finds its result
-		return
-	}
-	var own uint64
-	if owedFrom.After(d.now()) && !owedFrom.Equal(earlier) { // else another process has reserved it, for an earlier state
-		own = d.owed
-	}
-	d.shared.results.note(d.rec.ID, own)
-	d.owes()
-}
-
 // owedResults writes the deliveries of owed results into a journal. It is safe for concurrent use.
 type owedResults struct {
 	journal persist.Journal // finds results (persist.Results)
@@ -71,9 +47,8 @@ type owedResults struct {
 	now     func() time.Time // by the journal's clock
 }
 
-// markDelivered writes that a caller or OnResult has the result of a revision, and reports whether it did; false
-// also if the record has changed since. An error is logged: OnResult then gets the result again. The journal must
-// find results (persist.Results).
+// markDelivered notes in the journal that a caller or OnResult has got the result of a revision. It returns false if the record has changed since,
+// and after an error, which it logs: OnResult then gets the result again. The journal must be a persist.Results.
 func (o *owedResults) markDelivered(ctx context.Context, id persist.ID, revision uint64) bool {
 	journal, _ := persist.As[persist.Results](o.journal)
 	marked, err := journal.MarkDelivered(ctx, id, revision)
@@ -87,12 +62,7 @@ func (o *owedResults) markDelivered(ctx context.Context, id persist.ID, revision
 // new revision and OwedFrom, and may be written; else rec stays as it is.
 func onlyDelivered(ctx context.Context, journal persist.Journal, rec *persist.Record) bool {
 	now, err := journal.Get(ctx, rec.ID)
-	if err != nil || !rec.Results {
-		return false
-	}
-	as := *rec
-	as.Revision, as.OwedFrom = now.Revision, now.OwedFrom
-	if !reflect.DeepEqual(as, now) {
+	if err != nil || !acts.OnlyDelivered(rec, &now) {
 		return false
 	}
 	rec.Revision, rec.OwedFrom = now.Revision, now.OwedFrom
@@ -120,7 +90,7 @@ func (d *deliveries) note(id persist.ID, own uint64) {
 	}
 }
 
-// full reports whether no more can be noted.
+// full reports whether the number of noted results has reached its limit, resultsNoted.
 func (d *deliveries) full() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,6 +103,7 @@ func (d *deliveries) take(q persist.Query) map[persist.ID]uint64 {
 	defer d.mu.Unlock()
 	taken := map[persist.ID]uint64{}
 	for id, own := range d.noted {
+		// A record with nothing but its ID: the query selects accounts alone.
 		if q.Match(&persist.Record{ID: id, Seq: 1}) {
 			taken[id] = own
 			delete(d.noted, id)
@@ -143,8 +114,8 @@ func (d *deliveries) take(q persist.Query) map[persist.ID]uint64 {
 
 // delivery is the delivery of one operation's results.
 type delivery struct {
-	underWay bool
-	failures int
+	underWay bool      // OnResult has it now
+	failures int       // in a row
 	next     time.Time // not before, by the journal's clock
 }
 
@@ -187,9 +158,9 @@ func (d *deliveries) end(id persist.ID, failed bool, now time.Time, most time.Du
 // their own.
 type delivering struct {
 	*runner
-	places   chan struct{} // one for each delivery under way
-	underWay sync.WaitGroup
-	waited   time.Duration // for places, during a look
+	places   chan struct{}  // one for each delivery under way
+	underWay sync.WaitGroup // for the end of Run
+	waited   time.Duration  // for places, during a look
 }
 
 // deliverAll delivers results until ctx ends or the client drains, and returns when the last delivery is over.
@@ -203,6 +174,7 @@ func (r *runner) deliverAll(ctx context.Context) {
 		began := time.Now()
 		d.waited = 0
 		r.cfg.guard(ctx, "a listing of owed results has crashed", func() { d.look(ctx) })
+		// Without the time for places: a slow OnResult must not make the looks rare.
 		took := time.Since(began) - d.waited
 		d.untilLook(ctx, min(max(resultPoll, resultCost*took), resultPollMost))
 		d.tellUnowed(ctx)
@@ -246,6 +218,7 @@ func (d *delivering) look(ctx context.Context) {
 				d.cfg.log(ctx, slog.LevelError, "owed results could not be listed", "", err)
 			}
 			return
+		// It is left to the Do that has the answer, or to the process that delivers it.
 		case rec.OwedFrom.After(e.now()):
 		case !d.start(ctx, rec.ID, 0):
 			return
@@ -289,17 +262,19 @@ func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 	if err != nil || !rec.Owed() {
 		return true
 	}
-	now := r.engine.now()
-	reserved := own != 0 && rec.Revision == own                                  // by the write of its end, which no other process has changed
-	mine := reserved && !rec.OwedFrom.Before(now.Add(r.cfg.Retry.AnswerTimeout)) // for as long as the call may take
-	if !reserved && rec.OwedFrom.After(now) {
+	op := operation.OpOf(&rec, 0)
+	hands := acts.HandsOver(&op, own != 0 && rec.Revision == own, r.cfg.Retry.AnswerTimeout, r.engine.now())
+	if hands == acts.HandsLater {
 		return true // a later look has it
 	}
+	// OnResult may act on the result: a crash of this machine must not take it back.
 	if err := r.engine.journal.Flush(ctx); err != nil {
 		r.cfg.log(ctx, slog.LevelError, "a result is not delivered before its record is durable", id.Key, err)
 		return false
 	}
-	if !mine { // also of a reservation that is nearly over, since other results were delivered first
+	// The record was written by this process, and reserved for it: nothing has to be taken.
+	mine := hands == acts.HandsOwn
+	if !mine {
 		mine, err = r.engine.results.takeResult(ctx, &rec, r.cfg.Retry.AnswerTimeout+resultMargin)
 	}
 	if err != nil {
@@ -309,17 +284,19 @@ func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 		return err == nil
 	}
 	delivered := false
+	// Also after a panic of OnResult: then it is delivered again.
 	defer func() { r.engine.results.releaseResult(context.WithoutCancel(ctx), &rec, delivered) }()
+	// The end of the time also bounds how long no other process may take the result.
 	within, stop := context.WithTimeout(withAccountOf(ctx, &rec), r.cfg.Retry.AnswerTimeout)
 	defer stop()
 	if err := r.cfg.OnResult(within, rec.Clone()); err != nil {
 		err = sanitized(err)
 		r.cfg.log(ctx, slog.LevelWarn, "OnResult has failed; the result is delivered again", id.Key, err)
-		r.tellDelivered(ctx, &rec, err)
+		tellDelivered(ctx, &r.cfg, &rec, err)
 		return false
 	}
 	delivered = true
-	r.tellDelivered(ctx, &rec, nil)
+	tellDelivered(ctx, &r.cfg, &rec, nil)
 	return true
 }
 
@@ -357,6 +334,7 @@ func (o *owedResults) releaseResult(ctx context.Context, rec *persist.Record, de
 		if !delivered {
 			from = from.Add(resultPauseMin)
 		}
+		// The revision read just now: a change since then makes another round.
 		if done, err := shared.Postpone(ctx, rec.ID, now.Revision, from); done || err != nil {
 			return
 		}

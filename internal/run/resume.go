@@ -8,16 +8,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Resume is oncehttp.Client.Resume.
+// Resume implements oncehttp.Client.Resume: it makes one pass over the operations that are due, and yields their results.
 func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		if err := c.checkPass(ctx, "resume"); err != nil {
+		if err := checkPass(ctx, c, "resume"); err != nil {
 			yield(Result{}, err)
 			return
 		}
@@ -31,6 +32,7 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 			yield(Result{}, notWaited("resume", inflight.ErrCircle))
 			return
 		}
+		// The end of ctx also ends the attempts on the wire: the caller of Resume is told of each operation.
 		p := newPass(ctx, ctx, c, false)
 		defer p.end()
 		for r := range p.results {
@@ -44,30 +46,42 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 // passVisit is the name of an operation run by Resume or Run, for Close.
 const passVisit = "an operation of Resume or Run"
 
-// resume runs one record. If the pass's context ends after others have joined the run, the run goes on for them. t is the turn given
-// by its limiter for it; nil: the limiter is asked. After a crash, of the run or of the journal, the other result is empty.
-func (p *pass) resume(listed *persist.Record, t *turn) (drove, *crash) {
+// resumption runs single operations for the workers of a pass. It is safe for concurrent use.
+type resumption struct {
+	pass *pass
+	runs goroutines // each runs an operation
+}
+
+// resume runs one record. If the pass's context ends after others have joined the run, the run goes on for
+// them. t is the turn given by its limiter for it; nil: the limiter is asked. After a crash, of the run or of
+// the journal, the other result is empty. If a call of this process has the operation, the pass leaves it to
+// that call. A claimed operation is given back in every case without a run, or its lease dropped.
+func (s *resumption) resume(listed *persist.Record, t *turn) (drove, *crash) {
+	p := s.pass
 	if listed.State == persist.StatePending && t == nil { // claimed, if there are leases; a held record was only listed
-		defer p.c.engine.leases.Drop(listed.ID)
+		defer p.c.engine.claims.Drop(listed.ID)
 	}
-	if p.c.engine.resting(listed.ID) {
-		return drove{}, apart(func() { p.giveBackResting(listed) })
+	// Its last run has crashed. It is tried again after a pause, or by another process.
+	if !restsUntil(p.c.engine, listed.ID).IsZero() {
+		return drove{}, apart(func() { s.giveBackResting(listed) })
 	}
 	if p.c.draining.Err() != nil {
-		return drove{}, p.notResumed(listed, func() time.Time { return time.Time{} })
+		return drove{}, s.notResumed(listed, func() time.Time { return time.Time{} })
 	}
+	// A Do with the key that comes now joins this run, and gets its answer.
 	caller, arrival := p.c.engine.shared.calls.Enter(inflight.Entry{
-		Record: listed, Context: p.ctx, Draining: p.draining, Client: p.c, Patience: p.c.cfg.patience(), InDoubt: true,
+		Record: listed, Context: p.ctx, Draining: p.draining, Client: p.c, Patience: p.c.cfg.Retry.patience(), InDoubt: true,
 	}, nil)
 	if arrival != inflight.Started {
 		again := p.again
 		if p.lanes != nil && !p.c.engine.leases.Runs(listed.ID) { // the run under way has written its last: it ends soon
 			again = func() time.Time { return p.c.engine.now().Add(endingPause) }
 		}
-		return drove{}, p.notResumed(listed, again)
+		return drove{}, s.notResumed(listed, again)
 	}
 	defer caller.Done()
-	ran := p.start(caller.Call(), listed, t)
+	// On another goroutine, so that the end of the pass can leave it.
+	ran := s.start(caller.Call(), listed, t)
 	if err := caller.Await(); err != nil {
 		return drove{over: true, resumed: resumed{Result{Key: listed.Key}, left("resume", listed.Key, caller, err)}}, nil
 	}
@@ -75,38 +89,43 @@ func (p *pass) resume(listed *persist.Record, t *turn) (drove, *crash) {
 	case ran.stack != nil:
 		return drove{}, crashOf(caller.Call(), ran.stack)
 	case ran.result == nil: // the call before has not ended, and still has it
-		return drove{}, p.notResumed(listed, p.again)
+		return drove{}, s.notResumed(listed, p.again)
 	}
-	return p.drove(listed, ran), nil
+	return s.drove(listed, ran), nil
 }
 
-// passRun is one operation's run in a pass. Its fields are set when the run has ended; the call's Await waits for that.
+// passRun is one operation's run in a pass. Its fields are set when the run has ended; the call's Await waits
+// for that.
 type passRun struct {
 	result *result // nil: there was no run
 	took   bool    // as for run
 	stack  []byte  // of a crash; nil: there was none
 }
 
-// start runs a record on a goroutine of its own: a Goexit ends it.
-func (p *pass) start(call *inflight.Call[*result], listed *persist.Record, t *turn) *passRun {
+// start runs a record on a goroutine of its own: a Goexit ends it. It does not wait. Close waits for the run as
+// for an operation of the pass.
+func (s *resumption) start(call *inflight.Call[*result], listed *persist.Record, t *turn) *passRun {
+	p := s.pass
 	ran := &passRun{}
+	// The pass has entered, so that the client is not over.
 	p.c.visits.stay(passVisit)
-	p.runs.start(func() {
+	s.runs.start(func() {
 		defer p.c.visits.leave(passVisit)
 		call.Run(withStack(&ran.stack, func() *result {
 			if claimed := p.lanes != nil && listed.State == persist.StatePending; !claimed {
-				p.c.engine.leases.Touched(listed.ID)
-				defer p.c.engine.leases.Touched(listed.ID)
+				p.c.engine.claims.Touched(listed.ID)
+				defer p.c.engine.claims.Touched(listed.ID)
 			}
-			ran.result, ran.took = p.run(call, listed, t, &ran.stack)
+			ran.result, ran.took = s.run(call, listed, t, &ran.stack)
 			return ran.result
 		}), crashed("resume", listed.Key, call))
 	})
 	return ran
 }
 
-// drove returns the outcome of a run without a crash.
-func (p *pass) drove(listed *persist.Record, ran *passRun) drove {
+// drove returns the outcome of a run without a crash. An error is a copy of its own for this pass; a turn is
+// the caller's, who waits for it or stops it.
+func (s *resumption) drove(listed *persist.Record, ran *passRun) drove {
 	res := ran.result
 	d := drove{over: ran.took, turn: res.turn}
 	switch {
@@ -114,26 +133,28 @@ func (p *pass) drove(listed *persist.Record, ran *passRun) drove {
 		d.resumed = resumed{Result{Key: listed.Key}, own(res.err, "resume", false)}
 	case res.turn != nil:
 		d.over = false
-	case ran.took && !p.silent:
-		d.resumed.result = res.answer.resultWithAnswer(&p.c.cfg, listed)
+	case ran.took && !s.pass.silent:
+		d.resumed.result = res.answer.resultWithAnswer(&s.pass.c.cfg, listed)
 	}
 	return d
 }
 
-// notResumed gives back an operation without a run, due again at the time returned by again. It returns the crash of the journal, if there
-// was one.
-func (p *pass) notResumed(listed *persist.Record, again func() time.Time) *crash {
-	return apart(func() { p.c.engine.writer.giveBack(p.ctx, *listed, again()) })
+// notResumed gives back an operation without a run, due again at the time returned by again. It returns the
+// crash of the journal, if there was one.
+func (s *resumption) notResumed(listed *persist.Record, again func() time.Time) *crash {
+	return apart(func() { s.pass.c.engine.writer.giveBack(s.pass.ctx, *listed, again()) })
 }
 
-// giveBackResting gives back an operation left alone by this client for now, unchanged. A pass without an end claims nothing of its
-// origin for a moment, so as not to meet it again at once.
-func (p *pass) giveBackResting(rec *persist.Record) {
+// giveBackResting gives back an operation left alone by this client for now, unchanged. A pass without an end
+// claims nothing of its origin for a moment, so as not to meet it again at once.
+func (s *resumption) giveBackResting(rec *persist.Record) {
+	p := s.pass
 	e := p.c.engine
 	if p.lanes == nil {
 		e.writer.giveBack(p.ctx, *rec, p.again())
 		return
 	}
+	// As if the origin had failed, for a second: the lane then claims others.
 	e.passesBy.Failed(rec.Origin, e.now(), endingPause, e.pollEvery())
 	e.writer.giveBack(p.ctx, *rec, time.Time{})
 }
@@ -148,19 +169,21 @@ func (a *answer) resultWithAnswer(cfg *Config, rec *persist.Record) Result {
 		Status: a.status, Header: a.header.Clone(), Body: slices.Clone(a.body), BodyDropped: a.partial,
 		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay, Dropped: slices.Clone(result.Dropped),
 	}
+	// What Resume yields is what a later call finds in the journal.
 	cfg.keepAnswer(rec, result.Answer)
 	result.Dropped = slices.Clone(result.Answer.Dropped)
 	return result
 }
 
-// run runs one operation of the pass. It reads the record again, because of possible changes after the listing. took is
-// false if there was nothing to do. If the pass cannot go on with the operation, Config.Observe gets an EventBlocked.
-func (p *pass) run(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took bool) {
-	res, took, ran := p.resolve(call, listed, t, stack)
+// run runs one operation of the pass. It reads the record again, because of possible changes after the listing.
+// took is false if there was nothing to do. If the pass cannot go on with the operation, Config.Observe gets an
+// EventBlocked.
+func (s *resumption) run(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took bool) {
+	res, took, ran := s.resolve(call, listed, t, stack)
 	if took && !ran && res.err != nil {
 		work := call.Work()
 		work.Visit()
-		p.c.cfg.blocked(call.Values(), listed, res.err) // it returns, also if Observe crashes
+		blocked(call.Values(), &s.pass.c.cfg, listed, res.err) // it returns, also if Observe crashes
 		work.Return()
 	}
 	res.notShared = res.notShared || !ran
@@ -169,15 +192,17 @@ func (p *pass) run(call callers, listed *persist.Record, t *turn, stack *[]byte)
 
 // resolve chooses the action for one operation of the pass, and does it. took is as for run; ran is true if the
 // attempt loop ran.
-func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took, ran bool) {
+func (s *resumption) resolve(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took, ran bool) {
+	p := s.pass
 	const name = "resume"
 	e := p.c.engine
-	r := e.newRun(call, name, e.cfg.stopwatch())
-	r.given.Pass, r.given.StopIfDown = true, p.silent
-	r.fair, r.turns, r.turn, r.leaves, r.returns, r.stack = p.lanes != nil, p.turns(), t, true, true, stack
-	rec := &r.rec
-	err := p.current(call.Values(), listed, rec)
-	r.token = t.tokenLeft(rec)
+	r := newRun(e, call, name, newStopwatch(e.cfg))
+	r.task.given.Pass, r.task.given.StopIfDown = true, p.silent
+	r.permit.fair, r.permit.turns, r.permit.turn, r.permit.leaves, r.permit.returns, r.permit.stack = p.lanes != nil, p.turns(), t, true, true, stack
+	rec := &r.task.rec
+	err := s.current(call.Values(), listed, rec)
+	// A token that was fetched before the wait for the limiter is not asked for again.
+	r.tokens.token = t.tokenLeft(rec)
 	switch {
 	case isOver(rec, err):
 		return &result{}, false, false
@@ -186,8 +211,9 @@ func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]b
 	case p.lanes != nil && listed.State != rec.State: // no more held: it is claimed like any other
 		return &result{}, false, false
 	}
-	op := r.op()
-	prospect := op.Prospect(e.now())
+	op := r.task.op()
+	prospect := operation.ProspectOf(&op, e.now())
+	// It was claimed a moment too early, or somebody acts on it.
 	if prospect == operation.WaitsForTime || prospect == operation.WaitsForWord {
 		e.writer.giveBack(call.Values(), *rec, time.Time{})
 		return &result{}, false, false
@@ -195,122 +221,105 @@ func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]b
 	if err := e.cfg.authorized.Look(call.Values()); err != nil {
 		return &result{err: journalError(name, listed, err)}, true, false
 	}
-	r.prof = e.profileOf(call, rec)
-	if lack := e.lacks(call, rec, r.prof, operation.AskingOfPass(rec.State).Brought); lack.Need != operation.Nothing {
-		return p.unserved(r, lack), !p.silent, false
+	r.task.prof = e.profileOf(call, rec)
+	if lack := e.lacks(call, rec, r.task.prof, acts.AskingOfPass(rec.State).Brought); lack.Need != acts.Nothing {
+		return s.unserved(r, lack), !p.silent, false
 	}
+	// The group was left alone for a need that is met now.
 	e.alone.served(rec)
 	if prospect == operation.WaitsForTruth {
 		res, took = reconcile(r)
 		return res, took, false
 	}
-	return p.goOn(r, listed)
+	return s.goOn(r, listed)
 }
 
-// goOn takes an operation that is due, and runs it. The results are those of resolve.
-func (p *pass) goOn(r *run, listed *persist.Record) (res *result, took, ran bool) {
-	if res := (existing{r}).adopt(); res != nil {
+// goOn takes over an operation that is due, and runs it. The results are those of resolve. In a fair Run, or with a limiter, it waits for a turn
+// before the run. If it gets no turn, it gives the operation back as it was, since nothing was sent.
+func (s *resumption) goOn(r *run, listed *persist.Record) (res *result, took, ran bool) {
+	if res := r.existing().adopt(); res != nil {
+		// Then there is nothing to tell: the other one has it.
 		faster := errors.Is(res.err, persist.ErrStale) || errors.Is(res.err, persist.ErrNotFound) // another call or process
-		p.refused(r, res, faster)
+		s.refused(r, res, faster)
 		return res, !faster, false
 	}
-	r.leases.Begin(&r.rec) // already: it may wait for long
-	defer r.leases.End(r.rec.ID)
-	if (p.lanes != nil || p.c.cfg.Limiter != nil) && !r.mayBegin() {
+	r.task.engine.leases.Begin(&r.task.rec) // already: it may wait for long
+	defer r.task.engine.leases.End(r.task.rec.ID)
+	if (s.pass.lanes != nil || s.pass.c.cfg.Limiter != nil) && !r.permit.mayBegin() {
 		r.letGo(listed)
-		return &result{turn: r.turn}, false, false
+		return &result{turn: r.permit.turn}, false, false
 	}
 	res = r.execute()
-	if r.gaveUp == errLimited {
-		res.turn = r.turn
+	if r.replies.gaveUp == errLimited {
+		res.turn = r.permit.turn
 	}
 	return res, true, true
 }
 
 // unserved gives back an operation not served by this client, unchanged, and returns an error about the lack.
-func (p *pass) unserved(r *run, lack operation.Lack) *result {
+// The group of the operation is left alone for a while: its other operations need the same.
+func (s *resumption) unserved(r *run, lack acts.Lack) *result {
+	p := s.pass
 	again := time.Time{}
 	if p.lanes == nil {
 		again = p.again() // so as not to meet it again in this pass
 	}
-	r.writer.giveBack(r.call.Values(), r.rec, again)
-	if r.rec.State == persist.StatePending {
-		p.c.engine.alone.note(group{r.rec.Origin, r.rec.Needs().String()}, 1)
-		p.c.engine.alone.note(group{origin: r.rec.Origin}, 1) // in case the journal does not tell needs
+	r.task.engine.writer.giveBack(r.task.call.Values(), r.task.rec, again)
+	if r.task.rec.State == persist.StatePending {
+		// Its other operations would be claimed and given back one by one.
+		p.c.engine.alone.note(group{r.task.rec.Origin, r.task.rec.Needs().String()}, 1)
+		p.c.engine.alone.note(group{origin: r.task.rec.Origin}, 1) // in case the journal does not tell needs
 		p.c.engine.lacking.meet(lack)
 	}
-	return r.refusals.refuse(r.call.Values(), r.name, &r.rec, operation.Same, lack.Err(), ErrConfig)
+	return r.task.engine.refusals.refuse(r.task.call.Values(), r.task.name, &r.task.rec, operation.Same, lack.Err(), ErrConfig)
 }
 
-// refused gives back an operation after its adoption failed. If the journal failed, as without a connection, the operation stays due as
-// before, but is not claimed again for a moment. If the journal did not answer, the operation is free when its lease has ended.
-func (p *pass) refused(r *run, res *result, faster bool) {
+// refused gives an operation back to the journal, since this pass could not take it over. It is due again at pass.again. If the write failed, it
+// stays due as before, and a short pause follows; with faster (another call or process has the operation) there is no pause. If the journal did not
+// answer, the operation is free when its lease has ended.
+func (s *resumption) refused(r *run, res *result, faster bool) {
 	again := time.Time{}
 	switch {
 	case errors.Is(res.err, persist.ErrUncertain):
 		return
 	case !res.unwritten:
-		again = p.again()
+		again = s.pass.again()
 	case !faster:
-		_ = pause(p.draining, failedPauseMin) // else it is told to stop
+		_ = pause(s.pass.draining, failedPauseMin) // else it is told to stop
 	}
-	r.writer.giveBack(r.call.Values(), r.rec, again)
+	r.task.engine.writer.giveBack(r.task.call.Values(), r.task.rec, again)
 }
 
-// isOver reports whether a record needs nothing more: it has ended, or is not there. err is the error of its read.
+// isOver reports whether a record needs nothing more: it has ended, or is not there. err is the error of its
+// read.
 func isOver(rec *persist.Record, err error) bool {
 	return errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final()
 }
 
-// letGo gives back an operation adopted and not sent, as it was before.
-func (r *run) letGo(listed *persist.Record) {
-	r.Dismiss()
-	ctx := r.call.Values()
-	err := ending{r}.lastChange(ctx, &r.rec, func() error {
-		rec := r.givenBack(*listed)
-		if !r.engine.journalShared {
-			_, err := r.journal.Update(ctx, rec)
-			return err
-		}
-		return r.writer.release(ctx, rec, time.Time{})
-	})
-	r.writer.logUnreleased(ctx, &r.rec, err)
-}
-
-// mayBegin waits for the turn of a run in a fair Run. It returns false if the pass was broken off, or others have found
-// meanwhile that the origin takes no connections, unless this run is the one that tries it again. A limiter that
-// returns an error is asked again by the first send, which then says so; where a token is needed first, that is not asked for.
-func (r *run) mayBegin() bool {
-	err := r.Admit(r.call.Context(), false)
-	if r.leaves = false; err != nil {
-		r.refused = err
-		return r.stopCause() == nil && err != errLimited
-	}
-	return !r.fair || r.origins.Open(r.rec.Origin, r.rec.ID)
-}
-
-// current sets rec to the listed record as it stands now. A record claimed by a fair Run needs no second look: if another process has changed
-// it since, adopt's change of it fails as stale.
-func (p *pass) current(ctx context.Context, listed, rec *persist.Record) (err error) {
-	if p.lanes != nil && listed.State == persist.StatePending {
+// current sets rec to the listed record as it stands now. A record claimed by a fair Run needs no second look:
+// if another process has changed it since, adopt's change of it fails as stale.
+func (s *resumption) current(ctx context.Context, listed, rec *persist.Record) (err error) {
+	// The claim has returned the record as it was written.
+	if s.pass.lanes != nil && listed.State == persist.StatePending {
 		*rec = *listed
 		return nil
 	}
-	*rec, err = p.c.engine.journal.Get(ctx, listed.ID)
+	*rec, err = s.pass.c.engine.journal.Get(ctx, listed.ID)
 	return err
 }
 
-// reconcile asks Config.Reconcile about a held operation, and settles it if Reconcile knows the effect. took is as for run.
+// reconcile calls Config.Reconcile for a held operation, and settles the operation if Reconcile knows the effect. took is false if Reconcile is nil:
+// then nothing is done.
 func reconcile(r *run) (res *result, took bool) {
-	if r.cfg.Reconcile == nil {
+	if r.task.cfg.Reconcile == nil {
 		return &result{}, false
 	}
 	refuse := func(cause error) *result {
-		return r.refusals.refuse(r.call.Values(), r.name, &r.rec, operation.Same, cause, ErrHeld)
+		return r.task.engine.refusals.refuse(r.task.call.Values(), r.task.name, &r.task.rec, operation.Same, cause, ErrHeld)
 	}
 	var said Resolution
-	err := r.visiting(func() (err error) {
-		said, err = r.cfg.Reconcile(withAccountOf(r.call.Context(), &r.rec), r.rec.Clone())
+	err := r.task.visiting(func() (err error) {
+		said, err = r.task.cfg.Reconcile(withAccountOf(r.task.call.Context(), &r.task.rec), r.task.rec.Clone())
 		return err
 	})
 	switch {
@@ -319,28 +328,28 @@ func reconcile(r *run) (res *result, took bool) {
 	case said.Effect == persist.EffectUnknown:
 		return refuse(nil), true
 	}
-	if err := said.check(r.cfg); err != nil {
+	if err := said.check(r.task.cfg); err != nil {
 		return refuse(fmt.Errorf("from Reconcile: %w", err)), true
 	}
-	ending, op := r.holder.endingOf(&r.rec, said.Effect == persist.EffectAbsent), r.op()
+	ending, op := r.task.engine.holder.endingOf(&r.task.rec, said.Effect == persist.EffectAbsent), r.task.op()
 	ending.Happened = said.Effect == persist.EffectHappened
-	switch op.MayEnd(ending) {
-	case operation.MayAct:
-	case operation.IsWitnessed:
-		return refuse(provenBy(&r.rec)), true
-	case operation.IsSending:
+	switch ending.MayEnd(&op) {
+	case acts.MayAct:
+	case acts.IsWitnessed:
+		return refuse(provenBy(&r.task.rec)), true
+	case acts.IsSending:
 		return refuse(stillSending(&op, ending)), true
 	default:
 		return refuse(lease.ErrElsewhere), true
 	}
-	r.rec.Unreported = said.Effect == persist.EffectHappened && op.EndsUnreported(false)
-	switch said, err = r.settleFound(said); {
-	case errors.Is(err, errAnswersAnother):
+	r.task.rec.Unreported = acts.SettlesUnreported(&op, said.Effect, false)
+	switch said, err = settleFound(&r.task, said); {
+	case errors.Is(err, errAnswersAnother), errors.Is(err, errMayAnswerAnother):
 		return refuse(err), true
 	case err != nil: // the record may be final all the same
-		return &result{err: journalError(r.name, &r.rec, err)}, true
+		return &result{err: journalError(r.task.name, &r.task.rec, err)}, true
 	}
-	a := &answer{result: r.resultWith(OutcomeConfirmed, SourceJournal)}
+	a := &answer{result: r.task.resultWith(OutcomeConfirmed, SourceJournal)}
 	a.result.Effect = said.Effect
 	if said.Effect == persist.EffectAbsent {
 		a.result.Outcome = OutcomeNotSent
@@ -348,10 +357,10 @@ func reconcile(r *run) (res *result, took bool) {
 	if said.Answer != nil {
 		a.status, a.header, a.body = said.Answer.Status, said.Answer.Header, said.Answer.Body
 	}
-	if r.heard() {
-		e := r.event(EventFinished)
+	if r.report.heard() {
+		e := r.report.event(EventFinished)
 		e.Outcome, e.Status, e.Rule = a.result.Outcome, a.status, ruleOfPeople
-		r.tell(e)
+		r.report.tell(e)
 	}
 	return &result{answer: a}, true
 }

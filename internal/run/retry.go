@@ -12,17 +12,28 @@ import (
 
 // Policy has the fields of oncehttp.Policy; see its documentation there.
 type Policy struct {
-	MaxAttempts        int
-	MaxInFlight        int
-	SafeAttempts       int
-	MaxElapsed         time.Duration
-	AttemptTimeout     time.Duration
-	AnswerTimeout      time.Duration
+	// MaxAttempts bounds the attempts of a run.
+	MaxAttempts int
+	// MaxInFlight bounds the answers "still being processed" of a run.
+	MaxInFlight int
+	// SafeAttempts bounds the attempts of a request that is no operation; see streamed.
+	SafeAttempts int
+	// MaxElapsed bounds the time from the first attempt of a run to the start of its last.
+	MaxElapsed time.Duration
+	// AttemptTimeout bounds each wait for the server within an attempt.
+	AttemptTimeout time.Duration
+	// AnswerTimeout bounds an attempt as a whole. With it a record says how long a send may be on its way: see sending.
+	AnswerTimeout time.Duration
+	// MinDelay and MaxDelay bound the waits between attempts. MaxDelay is also the first pause after a run.
 	MinDelay, MaxDelay time.Duration
-	MaxRetryAfter      time.Duration
-	MaxPause           time.Duration
-	AskFirst           bool
-	NeverAskAgain      bool
+	// MaxRetryAfter bounds the wait for a Retry-After within a run. After a longer one a pass goes on.
+	MaxRetryAfter time.Duration
+	// MaxPause bounds the pause between two runs.
+	MaxPause time.Duration
+	// AskFirst asks the API by the profile's Reference before another send in doubt.
+	AskFirst bool
+	// NeverAskAgain forbids another send for an answer that was not kept whole.
+	NeverAskAgain bool
 }
 
 // pauses returns the pauses for a record, once the defaults are filled in.
@@ -60,7 +71,7 @@ func (p *Policy) fill() (err error) {
 }
 
 // driveLimits returns the limits of a drive.
-func (c *Config) driveLimits() operation.Client {
+func driveLimits(c *Config) operation.Client {
 	return operation.Client{
 		MaxAttempts: c.Retry.MaxAttempts, MaxInFlight: c.Retry.MaxInFlight, MaxElapsed: c.Retry.MaxElapsed, AttemptTimeout: c.Retry.AttemptTimeout,
 		MaxDelay: c.Retry.MaxDelay, MaxRetryAfter: c.Retry.MaxRetryAfter, ClockSkew: c.ClockSkew, NeverAsksAgain: c.Retry.NeverAskAgain,
@@ -106,18 +117,6 @@ var stopErrors = map[operation.Stop]error{
 
 var errMaxAge = errors.New("it was not sent within EnqueueMaxAge")
 
-// stopped returns the error for the reason of the run's stop, nil if its drive was not stopped.
-func (r *run) stopped() error {
-	switch stop := r.drive.Stop(); stop {
-	case operation.GivenUp:
-		return r.gaveUp
-	case operation.Unsure, operation.JournalFailed, operation.TakenKey, operation.OldHappened:
-		return r.failed
-	default:
-		return stopErrors[stop]
-	}
-}
-
 // deadlineBy converts a deadline from this process's own clock to the clock showing now.
 func deadlineBy(now, deadline time.Time) time.Time {
 	if deadline.IsZero() {
@@ -125,3 +124,7 @@ func deadlineBy(now, deadline time.Time) time.Time {
 	}
 	return now.Add(time.Until(deadline))
 }
+
+// patience returns the longest time in one function of the Config, the Transport included, before a wait for the call gives up. An attempt
+// ended by its own timeout is over before.
+func (p *Policy) patience() time.Duration { return p.AttemptTimeout + p.AttemptTimeout/8 }

@@ -14,24 +14,26 @@ const (
 	ruleOfEvidence = 56
 )
 
-// rule returns the invariant behind the end of the drive; zero if there is none to name.
-func (r *run) rule() int {
-	report := r.drive.Report()
+// ruleOf returns the number of the invariant behind the end of the drive; zero if there is no single one.
+func ruleOf(t *task) int {
+	report := t.drive.Report()
 	switch {
-	case r.drive.Step() != operation.Over && r.drive.Proof().Kind == operation.ProvesEnd: // callers have the answer before the record
+	case t.drive.Step() != operation.Over && t.drive.Proof().Kind == operation.ProvesEnd: // callers have the answer before the record
 		return 30
-	case r.drive.Step() != operation.Over:
+	case t.drive.Step() != operation.Over:
 		return 0
+	// The call goes on at its limiter's turn.
 	case report.Left:
 		return 43
-	case r.drive.Writing() == operation.EndHappened:
+	case t.drive.Writing() == operation.EndHappened:
 		return ruleOfEvidence
-	case report.Answered && !r.drive.Stored():
+	case report.Answered && !t.drive.Stored():
 		return 14
 	case report.Answered:
 		return 4
-	case r.holds() != "":
-		return holdRules[r.holds()]
+	// By the reason of the hold.
+	case t.holds() != "":
+		return holdRules[t.holds()]
 	case report.Standing == operation.None, report.Standing == operation.Absent:
 		return 13
 	}

@@ -9,15 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/inflight"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Run is oncehttp.Client.Run. It makes one pass after the other until ctx ends, the client closes, or the journal
-// takes nothing more. Its helpers (sweeps, reports, deliveries, the listener) end with it: it waits for them.
+// Run is oncehttp.Client.Run. It makes one pass after the other until ctx ends, the client closes, or the journal accepts nothing more. At the end it
+// waits for its helpers: sweeps, reports, deliveries, and the listener.
 func (c *Client) Run(ctx context.Context) error {
-	if err := c.checkPass(ctx, "run"); err != nil {
+	if err := checkPass(ctx, c, "run"); err != nil {
 		return err
 	}
 	if !c.visits.enter("Run") {
@@ -27,10 +27,12 @@ func (c *Client) Run(ctx context.Context) error {
 	if inflight.From(ctx) != nil { // whoever waits for this function waits for ctx to end
 		return notWaited("run", inflight.ErrCircle)
 	}
+	// A function of the Config that runs in this pass, and calls the client, must not wait for the pass.
 	work := inflight.NewPass(ctx, c)
 	defer work.End()
 	ctx = work.Context(ctx)
-	r := runner{Client: c, toldDefault: map[operation.Lack]bool{}}
+	// Its counts are of this Run alone: two Runs of a client are told of independently.
+	r := runner{Client: c, toldDefault: map[acts.Lack]bool{}}
 	defer r.help(ctx)()
 	for {
 		began := time.Now()
@@ -47,8 +49,9 @@ func (c *Client) Run(ctx context.Context) error {
 			c.cfg.log(ctx, slog.LevelError, "run has ended", "", err)
 			return err
 		case err != nil:
-			c.cfg.blocked(ctx, &persist.Record{}, err)
+			blocked(ctx, &c.cfg, &persist.Record{}, err)
 			c.cfg.log(ctx, slog.LevelError, "a pass failed; it is made again", "", err)
+			// The pass says nothing of what is due then.
 			due = r.afterFailure()
 			r.pausing.Store(true)
 		default:
@@ -57,6 +60,7 @@ func (c *Client) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-c.draining.Done():
+		// Something was enqueued, or has fallen due, in this process or another.
 		case <-c.due:
 		case <-time.After(due):
 		}
@@ -74,7 +78,7 @@ func (r *runner) help(ctx context.Context) (end func()) {
 		helpers.Go(func() { r.deliverAll(ctx) })
 	}
 	if r.engine.notifier != nil {
-		helpers.Go(func() { r.listen(ctx) })
+		helpers.Go(func() { (&hearing{runner: r, woken: make(chan struct{}, 1)}).listen(ctx) })
 	}
 	return func() {
 		stop()
@@ -98,7 +102,7 @@ func (r *runner) round(ctx context.Context) (due time.Duration, err error) {
 	return due, err
 }
 
-// later is the later one of two times.
+// later returns the later one of two times.
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -117,7 +121,7 @@ type runner struct {
 	failures int         // failed passes in a row
 	pausing  atomic.Bool // Run waits after a failed pass; read by listen
 
-	toldDefault map[operation.Lack]bool // the lacks told to slog.Default; used by tellHourly's goroutine
+	toldDefault map[acts.Lack]bool // the lacks told to slog.Default; used by tellHourly's goroutine
 
 	saidUnassigned bool // slog.Default was told of operations under no account; used by sweepHourly's goroutine
 }
@@ -129,7 +133,7 @@ func (r *runner) afterFailure() time.Duration {
 	return failedPause(r.failures)
 }
 
-// failedPause returns the pause after so many failures in a row, 1 or more.
+// failedPause returns the pause after a number of failures in a row. failures is 1 or more.
 func failedPause(failures int) time.Duration {
 	return min(failedPauseMin<<min(failures-1, 10), pauseMax)
 }
@@ -140,10 +144,11 @@ func failedPause(failures int) time.Duration {
 func (r *runner) sweepHourly(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.cfg.guard(ctx, "a sweep has crashed", func() { r.sweep(ctx) })
-		r.cfg.guard(ctx, "a reading of held operations has crashed", func() { r.endUnread(ctx) })
-		r.cfg.guard(ctx, "a listing of operations under no account has crashed", func() { r.sayUnassigned(ctx) })
+		r.cfg.guard(ctx, "a reading of held operations has crashed", func() { endUnread(ctx, r.Client) })
+		r.cfg.guard(ctx, "a listing of operations under no account has crashed", func() { sayUnassigned(ctx, r) })
 		select {
 		case <-ctx.Done():
+		// Nothing of this is urgent. A sweep of a large journal is work.
 		case <-time.After(time.Hour):
 		}
 	}
@@ -152,7 +157,7 @@ func (r *runner) sweepHourly(ctx context.Context) {
 // sweep sweeps the journal once. A failure is told and logged, unless the Run ends anyway.
 func (r *runner) sweep(ctx context.Context) {
 	if _, err := r.Sweep(ctx); err != nil && ctx.Err() == nil && r.draining.Err() == nil {
-		r.cfg.blocked(ctx, &persist.Record{}, err)
+		blocked(ctx, &r.cfg, &persist.Record{}, err)
 		r.cfg.log(ctx, slog.LevelError, "sweep failed", "", err)
 	}
 }
@@ -165,6 +170,7 @@ func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
 	if ctx.Err() != nil || r.draining.Err() != nil {
 		return time.Time{}, nil
 	}
+	// The end of ctx lets the attempts on the wire go on: it only drains.
 	p := newPass(context.WithoutCancel(ctx), ctx, r.Client, true)
 	defer p.end()
 	for {
@@ -176,13 +182,24 @@ func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
 			switch {
 			case !more:
 				return p.query.DueBy, nil
+			// An error of one operation: it is due again, and the others go on.
 			case errors.As(res.err, &e):
-				r.cfg.log(ctx, slog.LevelWarn, "resume", e.Key, res.err)
+				r.logNotResumed(ctx, e, res.err)
 			case res.err != nil:
 				return p.query.DueBy, res.err
 			}
 		}
 	}
+}
+
+// logNotResumed logs the error of an operation of a pass. Those held back beside one whose credentials were refused
+// have no warning of their own: that one has.
+func (r *runner) logNotResumed(ctx context.Context, e *Error, err error) {
+	if errors.Is(err, errCredentialsRefused) {
+		r.cfg.log(ctx, slog.LevelDebug, "resume", e.Key, err)
+		return
+	}
+	r.cfg.log(ctx, slog.LevelWarn, "resume", e.Key, err)
 }
 
 // The least and the longest pause between two passes of Run.
@@ -199,6 +216,7 @@ const (
 // the time is a third of a lease at most: another process may have the operation, and may die. Errors: the
 // journal's.
 func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, error) {
+	// At most: a claim of another process may end without a word.
 	due := r.engine.pollEvery()
 	now := r.engine.now()
 	see := func(origin string, at time.Time) {
@@ -209,7 +227,7 @@ func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, e
 	if times, knows := persist.As[persist.DueTimes](r.cfg.Journal); knows {
 		all, err := times.DueTimes(ctx, persist.Query{Account: r.account(ctx), DueBy: tried})
 		for _, t := range all {
-			if t.Needs != "" && r.cfg.lacksOfGroup(t.Origin, t.Needs).Need != operation.Nothing {
+			if t.Needs != "" && r.cfg.gate().lacksOfGroup(t.Origin, t.Needs).Need != acts.Nothing {
 				continue
 			}
 			if see(t.Origin, t.At); !t.Next.IsZero() {
@@ -223,8 +241,8 @@ func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, e
 		if err != nil && !persist.OfOneRecord(err) {
 			return due, err
 		}
-		if err == nil && r.cfg.lacksClaimed(&rec).Need == operation.Nothing {
-			see(rec.Origin, later(rec.NextAttempt, r.engine.restsUntil(rec.ID)))
+		if err == nil && r.cfg.gate().lacksClaimed(&rec).Need == acts.Nothing {
+			see(rec.Origin, later(rec.NextAttempt, restsUntil(r.engine, rec.ID)))
 		}
 	}
 	return max(due, pauseMin), nil

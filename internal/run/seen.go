@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -14,7 +14,7 @@ import (
 // looking returns a function to prepare a record for a person's look at it: LeaseOwner tells of a drive under way. It names this
 // client if a call of this process runs the operation, and nobody if a lease has ended. The record must have been read before: a
 // drive begun later counts up Drives.
-func (e *engine) looking(ctx context.Context) func(*persist.Record) {
+func looking(ctx context.Context, e *engine) func(*persist.Record) {
 	known := e.clock.Sync(ctx, e.host) == nil
 	return func(rec *persist.Record) {
 		running, _ := e.shared.calls.Running(rec.ID)
@@ -28,11 +28,11 @@ func (e *engine) looking(ctx context.Context) func(*persist.Record) {
 }
 
 // moved returns an error if AsSeen was given, and the record is not as it was seen.
-func (c *Chosen) moved(now *persist.Record, act operation.Act) error {
+func (c *Chosen) moved(now *persist.Record, act acts.Act) error {
 	if c.Seen == nil {
 		return nil
 	}
-	if why := operation.Moved(c.Seen, now, act); why != "" {
+	if why := acts.Moved(c.Seen, now, act); why != "" {
 		return errors.New(why)
 	}
 	return nil

@@ -20,19 +20,20 @@ import (
 // after an error, or a 429, 502, 503 or 504; any other only if nothing of it left. Its body must be readable again.
 type streamed struct {
 	passThrough
-	req        *http.Request
-	idempotent bool
-	started    time.Time
-	schedule   *backoff.ExponentialBackOff
-	attempts   int
-	sent       bool   // some attempt may have left
-	last       flowed // the result of the last attempt
-	wait       time.Duration
+	req        *http.Request               // the caller's
+	idempotent bool                        // it may be sent again after an unknown end
+	started    time.Time                   // its first attempt
+	schedule   *backoff.ExponentialBackOff // nil before the first wait
+	attempts   int                         // so far
+	sent       bool                        // some attempt may have left
+	last       flowed                      // the result of the last attempt
+	wait       time.Duration               // before the next attempt
 }
 
-// do makes attempts until no further one is needed or allowed. As in run.loop, the first is made directly. The loop of
-// go-retryablehttp makes the others, and gets empty answers.
+// do makes attempts until one ends the call or no further one is allowed. It makes the first attempt itself. The loop of go-retryablehttp makes the
+// others, and gets empty answers: the real one is in s.last.
 func (p passThrough) do(req *http.Request) (*http.Response, error) {
+	// The first attempt is made without the loop: most need no other.
 	s := &streamed{passThrough: p, req: req, idempotent: request.Idempotent(request.Method(req)), started: p.engine.now()}
 	s.try()
 	if s.unfinished() {
@@ -69,6 +70,7 @@ func (s *streamed) unfinished() bool {
 // inLoop is the loop's transport. Its first call makes no attempt, since do made one already. An answer before a wait is kept until the
 // end of the wait: it is the caller's if the wait is cut short.
 func (s *streamed) inLoop(loop *http.Request) (*http.Response, error) {
+	// Without a wait there was no decision for another attempt: this is the loop's first call.
 	if s.wait > 0 {
 		if s.last.resp != nil {
 			wire.Drain(s.last.resp.Body)
@@ -88,6 +90,7 @@ func (s *streamed) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Dur
 
 // next sets the wait before the next attempt, at least a nanosecond; false: none may follow.
 func (s *streamed) next() bool {
+	// Made late: most requests never wait.
 	if s.schedule == nil {
 		s.schedule = newSchedule(&s.cfg.Retry)
 	}
@@ -102,10 +105,11 @@ func (s *streamed) next() bool {
 		Scheduled: operation.ClampDelay(s.schedule.NextBackOff(), 0, s.cfg.Retry.MaxDelay),
 	}
 	if s.last.resp != nil {
-		next.Hint = classify.Wait(s.cfg.profileFor(s.req.URL).RetryAfter, classify.Answer{Header: s.last.resp.Header}, now)
+		next.Hint = classify.Wait(s.cfg.profiles().at(s.req.URL).RetryAfter, classify.Answer{Header: s.last.resp.Header}, now)
 	}
 	wait, _, stop := next.Next()
 	s.wait = max(wait, 1)
+	// The first attempt has read the body.
 	rewindable := s.req.Body == nil || s.req.Body == http.NoBody || s.req.GetBody != nil
 	return rewindable && !s.last.fatal && stop == operation.GoesOn
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
@@ -23,15 +25,15 @@ const amendTries = 20
 type successor struct {
 	*engine
 	ctx  context.Context
-	name string // of the call
-	act  operation.Anew
-	// untold: the act goes on only while nobody was told of the end, see operation.IsUntold
+	name string    // of the call
+	act  acts.Anew // which one it is
+	// untold: the act goes on only while nobody was told of the end, see acts.IsUntold
 	untold bool
 }
 
 // standing is the result of a look for what has replaced an operation.
 type standing struct {
-	operation.Successors
+	acts.Successors
 	named string          // one of them
 	own   *persist.Record // begun by an earlier call of the same act; nil: none
 	taken *persist.Record // of another operation under the key that the act would begin; nil: none
@@ -45,10 +47,12 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 	if next != nil {
 		own = next.Key
 	}
-	if old.ReplacedBy != "" && old.ReplacedBy != own {
+	// The record of old decides first: its mark is durable, and the looks below may miss a begin under way.
+	if intent.NamesAnother(old, own) {
 		found.Replaced, found.named = true, old.ReplacedBy
 	}
-	higher, err := s.nearest(old, operation.GenerationsAbove(old.Key, s.untold), own)
+	// Calls begin generations by themselves, without a mark in old.
+	higher, err := s.nearest(old, intent.GenerationsAbove(old.Key, s.untold), own)
 	switch {
 	case err != nil:
 		return found, err
@@ -64,9 +68,11 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 		return found, s.lookAssigned(old, next.Key, &found)
 	case err != nil:
 		return found, err
-	case s.isOwn(old, &rec):
+	}
+	switch nextOf(old, &rec) {
+	case intent.IsItsOwn:
 		found.own = &rec
-	case operation.OtherScope(old.Scopes, &rec):
+	case intent.IsOfScope:
 		return found, errElsewherePlace
 	default:
 		found.Taken, found.taken = true, &rec
@@ -77,6 +83,7 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 // nearest returns the first of these generations of old that has an operation; "" if none has. own is left out. It looks for all of them at once: most do not
 // exist, and one look after the other would take long in a slow journal. Errors: the journal's.
 func (s successor) nearest(old *persist.Record, generations []string, own string) (string, error) {
+	// One element for each look, so that they need no lock.
 	exists, errs := make([]bool, len(generations)), make([]error, len(generations))
 	var looks sync.WaitGroup
 	for i, key := range generations {
@@ -84,7 +91,8 @@ func (s successor) nearest(old *persist.Record, generations []string, own string
 			continue
 		}
 		looks.Go(func() {
-			crashed := apart(func() { exists[i], errs[i] = s.stands(old, key, key == operation.NextGeneration(old.Key)) })
+			crashed := apart(func() { exists[i], errs[i] = s.stands(old, key, key == intent.NextGeneration(old.Key)) })
+			// A crash of a user's journal on another goroutine would end the program.
 			if crashed != nil {
 				errs[i] = crashed.err()
 			}
@@ -112,7 +120,7 @@ func (s successor) lookAssigned(old *persist.Record, key string, found *standing
 	return err
 }
 
-// underAccount reports whether an operation of a key exists under any account.
+// underAccount reports whether any account but the empty one has an operation with this key.
 func (s successor) underAccount(key string) (bool, error) {
 	_, err := s.places.Anywhere(s.ctx, key, func(rec *persist.Record) bool { return request.Base(rec.Account) != "" })
 	if errors.Is(err, persist.ErrNotFound) {
@@ -121,9 +129,9 @@ func (s successor) underAccount(key string) (bool, error) {
 	return err == nil, err
 }
 
-// isOwn reports whether a record was begun to replace old, in the same account.
-func (s successor) isOwn(old, rec *persist.Record) bool {
-	return request.Base(rec.Account) == request.Base(old.Account) && operation.IsSuccessor(old, rec)
+// nextOf returns how rec, found under the key that an act on old would begin, relates to old.
+func nextOf(old, rec *persist.Record) intent.AtNext {
+	return intent.NextOf(old, rec, request.Base(rec.Account) == request.Base(old.Account))
 }
 
 // stands reports whether an operation of the scope of old exists under a key, at any place of its account, or may appear there, or exists under no account. anywhere: for
@@ -141,6 +149,7 @@ func (s successor) stands(old *persist.Record, key string, anywhere bool) (bool,
 			return exists, err
 		}
 	}
+	// Without scopes there is one place only.
 	if exists, err := s.unbegun.exists(s.ctx, id); err != nil || len(old.Scopes) == 0 || !exists && !isScoped(old) {
 		return exists, err
 	}
@@ -149,11 +158,12 @@ func (s successor) stands(old *persist.Record, key string, anywhere bool) (bool,
 		return false, err
 	}
 	for i := range beside {
-		if !operation.OtherScope(old.Scopes, &beside[i]) {
+		if !intent.OtherScope(old.Scopes, &beside[i]) {
 			return true, nil
 		}
 	}
-	id.Account = operation.Place(id.Account, old.Scopes, beside)
+	// None of the records is of the scope: a begin under way would be at this place.
+	id.Account = intent.Place(id.Account, old.Scopes, beside)
 	return s.unbegun.exists(s.ctx, id)
 }
 
@@ -162,11 +172,11 @@ func isScoped(rec *persist.Record) bool {
 	return slices.ContainsFunc(rec.Scopes, func(s persist.Scope) bool { return s.Value != "" })
 }
 
-// begunAt gives the record of a new operation its place. It is kept as long as a second place may stand beside it.
+// begunAt gives the record of a new operation its place, and by that the time for which its key is kept.
 func begunAt(next *persist.Record, place string) {
-	if next.Account = place; place == request.Base(place) && isScoped(next) {
-		next.KeepKey = 0
-	}
+	next.Account = place
+	at := intent.KeysPlace{Key: next.Key, Base: place == request.Base(place), Scoped: isScoped(next)}
+	next.KeepKey = at.KeepsKey(next.KeepKey)
 }
 
 // placed gives next, which is to be begun in the place of old, its place among the records of its key: as a Do of the same request finds it.
@@ -180,8 +190,10 @@ func (s successor) placed(old, next *persist.Record) error {
 	if err != nil {
 		return s.failed(old, err)
 	}
-	next.Account = operation.Place(base, old.Scopes, beside)
-	if !operation.MayTakePlace(next.Account, base, beside) {
+	// The same function that a Do asks: both must come to one place.
+	next.Account = intent.Place(base, old.Scopes, beside)
+	// An operation may have been forgotten there, and nobody could tell the new one from it.
+	if !intent.MayTakePlace(next.Account, base, beside) {
 		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, errForgottenBefore, ErrConfig).err
 	}
 	return nil
@@ -190,17 +202,21 @@ func (s successor) placed(old, next *persist.Record) error {
 // may returns an error if the act is refused. It is about the operation, and names what has replaced it.
 func (s successor) may(old *persist.Record, found *standing) error {
 	op := operation.OpOf(old, 0)
-	switch op.MayAnew(s.act, found.Successors, s.clock.Earliest()) {
-	case operation.NotAbsent:
-		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, fmt.Errorf("it is %s, and not %s", endOf(old), s.wanted()), whyFinal(old)).err
-	case operation.IsErased:
+	switch s.act.MayAnew(&op, found.Successors, s.clock.Earliest()) {
+	case acts.NotAbsent:
+		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, fmt.Errorf("it is %s, and not %s", endOf(old), wantedBy(s.act)), whyFinal(old)).err
+	case acts.IsErased:
 		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, errErased, ErrConfig).err
-	case operation.IsWitnessed:
+	case acts.IsWitnessed:
 		cause := fmt.Errorf("an event of the API proves that it happened (%s %s)", old.Evidence.Type, old.Evidence.Event)
 		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, cause, whyFinal(old)).err
-	case operation.IsSending:
+	case acts.IsSending:
 		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, sentUntil(&op), ErrInFlight).err
-	case operation.IsReplaced:
+	case acts.IsReplaced:
+		if intent.IsSkipped(old) {
+			return skippedError(s.name, old)
+		}
+		// No name in a record: the key itself is taken by something else.
 		if found.named == "" {
 			cause := fmt.Errorf("%q belongs to another operation", found.taken.Key)
 			return s.refusals.refuse(s.ctx, s.name, found.taken, operation.Other, cause, ErrKeyReused).err
@@ -228,12 +244,12 @@ func endOf(rec *persist.Record) string {
 	return rec.State.String()
 }
 
-// wanted names the ends on which the act is allowed.
-func (s successor) wanted() string {
-	switch s.act {
-	case operation.Redrives:
+// wantedBy names the ends on which an act is allowed.
+func wantedBy(act acts.Anew) string {
+	switch act {
+	case acts.Redrives:
 		return "refused or settled as absent"
-	case operation.Rekeys:
+	case acts.Rekeys:
 		return "settled as absent"
 	}
 	return "settled"
@@ -248,16 +264,16 @@ func (s successor) link(old *persist.Record, next persist.Record, found standing
 		switch {
 		case old.ReplacedBy == next.Key:
 			return nil
-		case s.untold && !operation.IsUntold(old):
+		case s.untold && !acts.IsUntold(old):
 			return s.told(old)
 		}
-		linked := *old
-		linked.ReplacedBy, linked.KeepKey = next.Key, 0 // whoever sends the new one finds what came of this one
-		linked, err := s.journal.Amend(s.ctx, linked)
+		// Amend also changes records that have ended, as long as the revision is the one that was read.
+		linked, err := s.journal.Amend(s.ctx, intent.Linked(*old, next.Key))
 		if err == nil {
 			*old = linked
 			return nil
 		}
+		// Another act may have been faster: the look decides anew.
 		if err := s.again(old, err, tries); err != nil {
 			return err
 		}
@@ -288,10 +304,9 @@ func (s successor) told(old *persist.Record) error {
 // taken takes the mark back, as far as it can, and returns the error for a key that belongs to another operation: that began after the look.
 func (s successor) taken(old persist.Record, by *persist.Record) error {
 	if old.ReplacedBy == by.Key {
-		old.ReplacedBy = ""
-		_, _ = s.journal.Amend(s.ctx, old) // else it names an operation that is another one's
+		_, _ = s.journal.Amend(s.ctx, intent.Unlinked(old)) // else it names an operation that is another one's
 	}
-	found := standing{Successors: operation.Successors{Taken: true}, taken: by}
+	found := standing{Successors: acts.Successors{Taken: true}, taken: by}
 	return s.may(&old, &found)
 }
 
@@ -304,9 +319,7 @@ func (s successor) stillAlone(old, next *persist.Record) error {
 	}
 	refused := s.may(old, &found)
 	if refused != nil && found.Higher && found.own == nil {
-		back := *old
-		back.ReplacedBy = ""
-		_, _ = s.journal.Amend(s.ctx, back) // else the same Rekey goes on with it
+		_, _ = s.journal.Amend(s.ctx, intent.Unlinked(*old)) // else the same Rekey goes on with it
 	}
 	return refused
 }
@@ -316,7 +329,7 @@ func (s successor) stillAlone(old, next *persist.Record) error {
 func (s successor) unassignedKey(old, next *persist.Record) error {
 	if old.ReplacedBy == next.Key {
 		own, err := s.places.Anywhere(s.ctx, next.Key, func(rec *persist.Record) bool {
-			return request.Base(rec.Account) != request.Base(next.Account) && operation.IsSuccessor(old, rec)
+			return request.Base(rec.Account) != request.Base(next.Account) && intent.IsSuccessor(old, rec)
 		})
 		switch {
 		case err == nil:
@@ -339,7 +352,7 @@ func (s successor) unassignedKey(old, next *persist.Record) error {
 // unstopped returns an error if an operation before old forbids to replace old: an event of the API proves that one, or another key has replaced it.
 // next is the record of the new operation, with the name of old.
 func (s successor) unstopped(old, next *persist.Record) error {
-	cause, err := s.admission.stoppedByOlder(s.ctx, next, true)
+	cause, _, err := s.admission.stoppedByOlder(s.ctx, next, true)
 	switch {
 	case err != nil:
 		return s.failed(old, err)

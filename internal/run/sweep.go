@@ -11,25 +11,27 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Sweep is oncehttp.Client.Sweep.
+// Sweep implements oncehttp.Client.Sweep: it drops the parts of records whose time is over, and returns the number of records swept.
 func (c *Client) Sweep(ctx context.Context) (int, error) {
-	return c.sweep(ctx, "Sweep", func() (persist.Limits, error) { return persist.Limits{KeepAnswer: c.cfg.KeepAnswer}, nil })
+	return sweep(ctx, c, "Sweep", func() (persist.Limits, error) { return persist.Limits{KeepAnswer: c.cfg.KeepAnswer}, nil })
 }
 
-// Prune is oncehttp.Client.Prune.
+// Prune implements oncehttp.Client.Prune: it is a Sweep with times of the caller's.
 func (c *Client) Prune(ctx context.Context, keepAnswer, keepKey, keepText time.Duration) (int, error) {
-	return c.sweep(ctx, "Prune", func() (persist.Limits, error) {
+	return sweep(ctx, c, "Prune", func() (persist.Limits, error) {
+		// A copy with the limits of the call, for the same checks as those of a Config.
 		asked := c.cfg
 		asked.KeepAnswer, asked.KeepKey, asked.KeepText = keepAnswer, keepKey, keepText
-		if err := cmp.Or(asked.checkUnits(), asked.checkWindows()); err != nil {
+		if err := cmp.Or(checkUnits(&asked), checkWindows(&asked)); err != nil {
 			return persist.Limits{}, fmt.Errorf("oncehttp: prune: %w: %w", ErrConfig, err)
 		}
 		return persist.Limits{Prune: true, KeepAnswer: keepAnswer, KeepKey: keepKey, KeepText: keepText}, nil
 	})
 }
 
-// sweep sweeps until nothing is left to do, for the call of this name. limits is asked once the call has begun, of a client made by New.
-func (c *Client) sweep(ctx context.Context, name string, limits func() (persist.Limits, error)) (int, error) {
+// sweep sweeps until nothing is left to do. name is that of the method called. limits is called once the call has begun, and only for a client made
+// by New. It returns the number of records swept, also beside an error. A Sweep uses the times in each record; a Prune has limits of its own.
+func sweep(ctx context.Context, c *Client, name string, limits func() (persist.Limits, error)) (int, error) {
 	ctx, leave, err := c.visit(ctx, name)
 	if err != nil {
 		return 0, fmt.Errorf("oncehttp: %s: %w", strings.ToLower(name), err)
@@ -51,7 +53,8 @@ func (c *Client) sweep(ctx context.Context, name string, limits func() (persist.
 			c.cfg.observe(ctx, &Event{Kind: EventSwept, Count: total})
 		}
 	}()
-	for {
+	for { // a journal sweeps a part at a time, so that other calls get on
+		// Anew for each part: a large journal takes minutes.
 		l.Now = c.engine.now()
 		n, err := c.cfg.Journal.Sweep(ctx, l)
 		total += n

@@ -9,8 +9,8 @@ import (
 
 // stopwatch adds up the times of one call, for events. One goroutine uses it at a time. If nobody gets events, it measures nothing.
 type stopwatch struct {
-	asked bool
-	began time.Time
+	asked bool           // else nobody gets the times
+	began time.Time      // by this process's own clock
 	spent Durations      // without Whole
 	in    *time.Duration // the part under way, one of spent; nil: the client's own work
 	since time.Duration  // the begin of that part, after began
@@ -19,8 +19,8 @@ type stopwatch struct {
 // unasked is the stopwatch of all calls of clients without Observe and Instrument.
 var unasked stopwatch
 
-// stopwatch starts the stopwatch of a call.
-func (c *Config) stopwatch() *stopwatch {
+// newStopwatch starts the stopwatch of a call.
+func newStopwatch(c *Config) *stopwatch {
 	if c.Observe == nil && c.Instrument == nil {
 		return &unasked
 	}
@@ -83,41 +83,41 @@ func (w *stopwatch) timed(j persist.Journal) persist.Journal {
 // timedJournal is a journal with a stopwatch. It times the calls of a run.
 type timedJournal struct {
 	persist.Journal
-	took *stopwatch
+	took *stopwatch // of the run's one goroutine
 }
 
 // asking begins the time of a call of the journal.
 func (j timedJournal) asking() { j.took.enter(&j.took.spent.Journal) }
 
-// Get implements persist.Journal.
+// Get implements persist.Journal. Its time is added to the stopwatch.
 func (j timedJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	j.asking()
 	defer j.took.leave()
 	return j.Journal.Get(ctx, id)
 }
 
-// Update implements persist.Journal.
+// Update implements persist.Journal. Its time is added to the stopwatch.
 func (j timedJournal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	j.asking()
 	defer j.took.leave()
 	return j.Journal.Update(ctx, rec)
 }
 
-// Finish implements persist.Journal.
+// Finish implements persist.Journal. Its time is added to the stopwatch.
 func (j timedJournal) Finish(ctx context.Context, rec persist.Record) error {
 	j.asking()
 	defer j.took.leave()
 	return j.Journal.Finish(ctx, rec)
 }
 
-// Forget implements persist.Journal.
+// Forget implements persist.Journal. Its time is added to the stopwatch.
 func (j timedJournal) Forget(ctx context.Context, rec persist.Record) error {
 	j.asking()
 	defer j.took.leave()
 	return j.Journal.Forget(ctx, rec)
 }
 
-// Flush implements persist.Journal.
+// Flush implements persist.Journal. Its time is added to the stopwatch.
 func (j timedJournal) Flush(ctx context.Context) error {
 	j.asking()
 	defer j.took.leave()

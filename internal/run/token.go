@@ -8,129 +8,157 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/internal/wire"
 )
 
-// This file holds the tokens of APIs handing out the key before the request. The record is durable under its own key first.
-// Then the token is fetched, and written in one durable write with MaybeSent, the mark of an operation possibly sent. Then the
-// operation is sent. So a lost answer to the request for a token, or a crash, costs a token and never an effect. A token
-// never written was never sent, and a written one is never replaced once the operation may have been sent.
+// This file holds the tokens of APIs handing out the key before the request. The record is durable under its
+// own key first. Then the token is fetched, and written in one durable write with MaybeSent, the mark of an
+// operation possibly sent. Then the operation is sent. So a lost answer to the request for a token, or a crash,
+// costs a token and never an effect. A token never written was never sent, and a written one is never replaced
+// once the operation may have been sent.
 
-// fetchToken does the step FetchToken: it asks for a token, and keeps it in r.token only. A try in vain counts as
-// an attempt without a send. Nothing is written: the step KeepToken does so.
-func (r *run) fetchToken() {
-	if r.token != "" { // it had one when its limiter took long
-		r.drive.TokenFetched(true, false, operation.Sent{Unsent: true})
+// tokens are the requests for the token of an operation, and the write of it. They are used only if the
+// record's API hands out its keys.
+type tokens struct {
+	task     *task
+	replies  *replies  // hear the answer with the token
+	permit   *permit   // the limiter counts the request
+	requests *requests // send it
+
+	token string // the server's, fetched or kept from an earlier run; empty: none
+}
+
+// fetchToken does the step FetchToken: it asks for a token, and keeps it in k.token only. Each try counts as an attempt without a send. The step
+// KeepToken writes the token into the journal.
+func (k *tokens) fetchToken() {
+	t := k.task
+	if k.token != "" { // it had one when its limiter took long
+		t.drive.TokenFetched(true, false, operation.Sent{Unsent: true})
 		return
 	}
 	began := time.Now()
-	token, again, asked, err := askForToken(r)
+	token, again, asked, err := k.askForToken()
 	if err == nil {
-		r.token = token
-		r.drive.TokenFetched(true, false, r.sentFor(asked))
+		k.token = token
+		t.drive.TokenFetched(true, false, k.sentFor(asked))
 		return
 	}
-	r.drive.TokenFetched(false, again && r.call.Context().Err() == nil, r.sentFor(asked))
-	r.withoutToken(began, err)
+	// A call that was given up asks for nothing more.
+	t.drive.TokenFetched(false, again && t.call.Context().Err() == nil, k.sentFor(asked))
+	k.withoutToken(began, err)
 }
 
-// sentFor returns the result of a request for a token; asked is nil if there was none.
-func (r *run) sentFor(asked *wire.Result) operation.Sent {
+// sentFor returns the result of a request for a token, for the drive; asked is nil if there was none. The
+// server's wish to wait counts, its answer does not.
+func (k *tokens) sentFor(asked *wire.Result) operation.Sent {
 	if asked == nil {
 		return operation.Sent{Unsent: true}
 	}
-	sent := r.sent(heard{Result: *asked})
+	sent := k.replies.sent(heard{Result: *asked})
 	sent.Answer = operation.Answer{} // it is none to the operation
 	return sent
 }
 
 // withoutToken notes a missing token as an attempt without a send, and makes err the latest error of the run.
-func (r *run) withoutToken(began time.Time, err error) {
+// The drive has been told before.
+func (k *tokens) withoutToken(began time.Time, err error) {
 	latest := heard{Result: wire.Result{Err: fmt.Errorf("no token: %w", sanitized(err)), Unsent: true}}
-	r.remember(began, latest.Result)
-	r.settle(latest)
+	k.task.remember(began, latest.Result)
+	k.replies.settle(latest)
 }
 
-// askForToken asks for a token, and returns it as spelled on the wire. After an error, again says whether another
-// try may help; err then tells the reason. asked is the result of this client's request, already drained; nil if
-// Config.Token was asked, or nothing.
-func askForToken(r *run) (token string, again bool, asked *wire.Result, err error) {
+// askForToken asks for a token, and returns it as spelled on the wire. After an error, again says whether
+// another try may help; err then tells the reason. asked is the result of this client's request, already
+// drained; nil if Config.Token was asked, or nothing. A token that fits into no request counts as an error: it
+// must not be written.
+func (k *tokens) askForToken() (token string, again bool, asked *wire.Result, err error) {
+	t := k.task
 	switch {
-	case r.refused != nil:
-		return "", false, nil, r.refused
-	case r.prof.Token != nil && r.prof.Token.Path != "":
-		token, again, asked, err = askByRecipe(r)
+	// The limiter has refused before: no token is asked for in vain.
+	case k.permit.refused != nil:
+		return "", false, nil, k.permit.refused
+	case t.prof.Token != nil && t.prof.Token.Path != "":
+		token, again, asked, err = k.askByRecipe()
 	default:
-		token, again, err = askByConfig(r)
+		token, again, err = k.askByConfig()
 	}
 	if err != nil {
 		return "", again, asked, err
 	}
-	token, err = request.SpellKey(r.prof, token)
+	// By the rule for keys: the token is the key on the wire.
+	token, err = request.SpellKey(t.prof, token)
 	return token, false, asked, err
 }
 
-// askByConfig asks Config.Token, for an AnswerTimeout at most if the function heeds its context. The turn to send
-// is lent meanwhile.
-func askByConfig(r *run) (token string, again bool, err error) {
-	if r.cfg.Token == nil {
+// askByConfig asks Config.Token, for an AnswerTimeout at most if the function heeds its context. The turn to
+// send is lent meanwhile.
+func (k *tokens) askByConfig() (token string, again bool, err error) {
+	t := k.task
+	if t.cfg.Token == nil {
 		return "", false, errors.New("the operation waits for a token of the server; set Config.Token, or use the profile under which it was begun")
 	}
-	ctx, cancel := context.WithTimeout(r.call.Context(), r.cfg.Retry.AnswerTimeout)
+	ctx, cancel := context.WithTimeout(t.call.Context(), t.cfg.Retry.AnswerTimeout)
 	defer cancel()
-	err = r.lending(func() error {
-		token, err = r.cfg.Token(withAccountOf(ctx, &r.rec), r.rec.Clone())
+	err = k.permit.lending(func() error {
+		token, err = t.cfg.Token(withAccountOf(ctx, &t.rec), t.rec.Clone())
 		return err
 	})
 	return token, true, err
 }
 
-// askByRecipe makes the request described by the profile. It is no send of the operation.
-func askByRecipe(r *run) (token string, again bool, asked *wire.Result, err error) {
-	ask, target := request.TokenRequest(&r.rec, r.prof)
+// askByRecipe makes the request described by the profile. It is no send of the operation, but has its
+// credentials, and waits for the limiter like one.
+func (k *tokens) askByRecipe() (token string, again bool, asked *wire.Result, err error) {
+	t := k.task
+	ask, target := request.TokenRequest(&t.rec, t.prof)
 	if target == nil {
 		return "", false, nil, errors.New("the request lacks a value that the profile's path for tokens needs")
 	}
-	if cause := context.Cause(r.call.Context()); cause != nil {
+	if cause := sanitize.Cause(t.call.Context()); cause != nil {
 		return "", false, nil, cause
 	}
-	sender := newSender(r.cfg, &lookups{r, ask})
-	sent := sender.Send(r.call.Context(), target)
+	// As for a lookup: it is no send of the operation.
+	sender := k.requests.lookup(ask)
+	sent := sender.Send(t.call.Context(), target)
 	defer sent.Drain()
-	_ = r.clock.Notice(r.call.Values(), r.host) // if the journal cannot be asked, nothing can be recorded either
+	_ = t.notice() // if the journal cannot be asked, nothing can be recorded either
 	a := sent.Answer
 	if a == nil {
 		return "", !sent.Fatal, &sent, sent.Err
 	}
 	status := a.Head.StatusCode
-	if token := request.Token(r.prof, status, a.Text, a.TextWhole); token != "" {
+	if token := request.Token(t.prof, status, a.Text, a.TextWhole); token != "" {
 		return token, false, &sent, nil
 	}
 	return "", operation.IsTokenLater(status), &sent, fmt.Errorf("the server answered %d, without a token", status)
 }
 
-// keepToken does the step KeepToken: it writes the token and the mark MaybeSent, durably and at once. Only after
-// this write may the operation be sent with the token. A failed write counts as an attempt without a token.
-func (r *run) keepToken() {
-	if r.failed = r.clock.Notice(r.call.Values(), r.host); !r.drive.MayKeepToken(r.failed == nil, r.now()) {
-		r.settle(heard{})
+// keepToken does the step KeepToken: it writes the token and the mark MaybeSent, durably and at once. Only
+// after this write may the operation be sent with the token. A failed write counts as an attempt without a
+// token.
+func (k *tokens) keepToken() {
+	t := k.task
+	if k.replies.failed = t.notice(); !t.drive.MayKeepToken(k.replies.failed == nil, t.engine.now()) {
+		k.replies.settle(heard{})
 		return
 	}
-	began, ctx := time.Now(), r.call.Values()
-	err := r.writer.change(ctx, &r.rec, func() error {
-		rec := r.rec
-		rec.Token, rec.MaybeSent, rec.FirstSent = r.token, true, r.holder.firstSent()
-		rec.ExtendSendUntil(r.writer.sendUntil())
-		r.holder.stamp(&rec) // it was renewed since this record was read
-		updated, err := r.journal.Update(ctx, rec)
+	began, ctx := time.Now(), t.call.Values()
+	err := t.engine.writer.change(ctx, &t.rec, func() error {
+		rec := t.rec
+		// One write for all three: a token without the mark could be sent, and be thrown away as unsent.
+		rec.Token, rec.MaybeSent, rec.FirstSent = k.token, true, t.engine.holder.firstSent()
+		rec.ExtendSendUntil(t.engine.writer.sendUntil())
+		t.engine.holder.stamp(&rec) // it was renewed since this record was read
+		updated, err := t.journal.Update(ctx, rec)
 		if err == nil {
-			r.rec = updated
+			t.rec = updated
 		}
 		return err
 	})
-	r.drive.Moved(r.op())
-	r.drive.TokenKept(err == nil)
+	t.drive.Moved(t.op()) // the window counts from the first send of the record as it is now
+	t.drive.TokenKept(err == nil)
 	if err != nil {
-		r.withoutToken(began, err)
+		k.withoutToken(began, err)
 	}
 }

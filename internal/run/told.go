@@ -12,7 +12,7 @@ import (
 // toldMarks writes, before a caller is told of an end, that it is told. It is safe for concurrent use.
 type toldMarks struct {
 	journal persist.Journal
-	cfg     *Config
+	cfg     *Config // for OnResult
 }
 
 // note writes into the record that a caller is told the end, where a person must know that later. It is called
@@ -22,6 +22,7 @@ func (t *toldMarks) note(ctx context.Context, rec *persist.Record) error {
 		return nil
 	}
 	told := *rec
+	// In a copy: after an error rec is as it was.
 	told.Told = true
 	told, err := t.journal.Amend(ctx, told)
 	if err == nil {
@@ -31,33 +32,36 @@ func (t *toldMarks) note(ctx context.Context, rec *persist.Record) error {
 }
 
 // noteResult notes that a caller gets a result, where the journal must know that, before the caller has it. After an
-// error the caller must not get the result.
-func (t *toldMarks) noteResult(ctx context.Context, id persist.ID, res *result) error {
-	if res.unreported {
-		t.noteReported(ctx, id)
+// error the caller must not get a result that denies an effect. owed is res.owed, or the revision of the same state
+// after the note, which raises it.
+func (t *toldMarks) noteResult(ctx context.Context, id persist.ID, res *result) (owed uint64, err error) {
+	if !res.untold {
+		return res.owed, nil
 	}
-	if res.untold {
-		return t.noteJoined(ctx, id)
-	}
-	return nil
+	return t.noteJoined(ctx, id, res.owed)
 }
 
 // noteJoined is note for a caller that has joined a pass. It reads the record itself, again after a change by
-// others, amendTries times at most. A record that is gone needs no note.
-func (t *toldMarks) noteJoined(ctx context.Context, id persist.ID) error {
+// others, amendTries times at most. A record that is gone needs no note. It returns owed, or the revision that the
+// note has made of it.
+func (t *toldMarks) noteJoined(ctx context.Context, id persist.ID, owed uint64) (uint64, error) {
 	for tries := 1; ; tries++ {
 		rec, err := t.journal.Get(ctx, id)
 		if errors.Is(err, persist.ErrNotFound) {
-			return nil
+			return owed, nil
 		}
+		// The note raises it: only a result of this very revision moves along.
+		read := rec.Revision
 		if err == nil {
 			err = t.note(ctx, &rec)
 		}
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, persist.ErrStale) || tries == amendTries {
-			return journalError("do", &persist.Record{ID: id, MaybeSent: true}, err)
+		switch {
+		case err == nil && owed != 0 && owed == read:
+			return rec.Revision, nil
+		case err == nil:
+			return owed, nil
+		case !errors.Is(err, persist.ErrStale) || tries == amendTries:
+			return owed, journalError("do", &persist.Record{ID: id, MaybeSent: true}, err)
 		}
 	}
 }

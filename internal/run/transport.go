@@ -26,7 +26,7 @@ func (RoundTripper) BeginsOperations() {}
 
 // RoundTrip sends req as an operation, if it is declared one, else as net/http does.
 func (t RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req == nil || t.c.unusable(req.Context()) != nil {
+	if req == nil || unusable(req.Context(), t.c) != nil {
 		return t.c.do(roundTripName, req, keySource{}, true)
 	}
 	return t.through(req, req, func(d declaration) (*http.Response, error) {
@@ -37,9 +37,11 @@ func (t RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 // through sends req as net/http does, or hands it to operate if it is declared an operation. asked is req, or a copy of it with another
 // context, for the declaration.
 func (t RoundTripper) through(req, asked *http.Request, operate func(declaration) (*http.Response, error)) (*http.Response, error) {
+	// net/http has followed the redirect of an operation: its request is a new one, and never the operation.
 	if first := redirectedFrom(req); first != nil {
 		return t.follow(req, first)
 	}
+	// It may ask Config.Operation and NewKey, and may read the body to find a key.
 	d := t.c.declarations.declared(asked)
 	if req.Response != nil && (d.operation || t.keyLeft(req)) {
 		// It may come from an operation with an unrecognised answer: a wrapper around this transport replaces Response.Request.
@@ -50,14 +52,14 @@ func (t RoundTripper) through(req, asked *http.Request, operate func(declaration
 		return operate(d)
 	}
 	if d.req == asked {
-		return t.c.pass(req, req)
+		return t.pass(req, req)
 	}
-	return t.c.pass(req, d.req.WithContext(req.Context())) // its body was read
+	return t.pass(req, d.req.WithContext(req.Context())) // its body was read
 }
 
 // keyLeft reports whether a request, made by net/http from a redirect, has a key possibly taken over from an operation.
 func (t RoundTripper) keyLeft(req *http.Request) bool {
-	if len(withoutKey(req, t.c.cfg.profileFor(req.URL)).Header) == len(req.Header) {
+	if len(withoutKey(req, t.c.cfg.profiles().at(req.URL)).Header) == len(req.Header) {
 		return false
 	}
 	for resp := req.Response; resp != nil; resp = resp.Request.Response {
@@ -75,14 +77,15 @@ func (t RoundTripper) follow(req *http.Request, first *http.Response) (*http.Res
 		closeBody(req)
 		return nil, newError(roundTripName, redirected(first), errRedirectedElsewhere, ErrRedirected)
 	}
-	return t.c.pass(req, withoutKey(req, t.c.cfg.profileFor(req.URL)))
+	return t.pass(req, withoutKey(req, t.c.cfg.profiles().at(req.URL)))
 }
 
 // CloseIdleConnections closes the idle connections of Config.Transport, if the Transport has this method.
 func (t RoundTripper) CloseIdleConnections() {
-	if t.c.unusable(context.Background()) != nil {
+	if unusable(context.Background(), t.c) != nil {
 		return
 	}
+	// countedTransport has no such method: the Transport beneath may have it.
 	if beneath, ok := uncounted(t.c.cfg.Transport).(interface{ CloseIdleConnections() }); ok {
 		beneath.CloseIdleConnections()
 	}
@@ -117,7 +120,7 @@ func redirected(first *http.Response) subject {
 	return about
 }
 
-// withoutKey is a copy of req without the header for p's keys.
+// withoutKey returns a copy of req without the header for p's keys.
 func withoutKey(req *http.Request, p *profile.Profile) *http.Request {
 	out := req.Clone(req.Context())
 	for name := range out.Header {
@@ -138,8 +141,8 @@ type passThrough struct {
 
 // flowed is the result of one attempt of a passThrough: either resp or err is set.
 type flowed struct {
-	resp *http.Response
-	err  error
+	resp *http.Response // nil beside an error
+	err  error          // of this attempt
 	// unsent: provably, nothing was sent. fatal: another attempt would fail alike.
 	unsent, fatal bool
 }
@@ -162,6 +165,7 @@ func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt
 	if out.Header == nil {
 		out.Header = make(http.Header)
 	}
+	// The first attempt has used up the body.
 	if attempt > 1 && req.GetBody != nil {
 		body, err := req.GetBody()
 		out.Body = body
@@ -183,7 +187,7 @@ func (p passThrough) authorize(out, req *http.Request) error {
 		return nil
 	}
 	origin, ctx := request.Origin(req.URL), out.Context()
-	if !p.cfg.originAllowed(origin) {
+	if !p.cfg.gate().allows(origin) {
 		return nil
 	}
 	around := inflight.From(ctx)
@@ -192,7 +196,9 @@ func (p passThrough) authorize(out, req *http.Request) error {
 	}
 	work := around.Authorizing(origin)
 	defer work.End()
+	// As it was before Authorize: what is compared below, and what is put back.
 	given := *out
+	// Authorize may change the URL behind the pointer: the caller's own is compared.
 	given.URL = req.URL
 	shown := out.WithContext(work.Context(ctx))
 	err := p.cfg.Authorize(shown)
@@ -207,8 +213,8 @@ func (p passThrough) authorize(out, req *http.Request) error {
 	return err
 }
 
-// streamError makes the error of a request without a record. With a safe method it is always ErrNoEffect, since
-// such a method has no effect by definition. sent: some attempt of it may have left.
+// streamError returns the error of a request without a record. safe: the method has no effect by definition, so the error is always ErrNoEffect.
+// sent: an attempt may have reached the server. attempts is their number, err the last failure.
 func streamError(name string, safe, sent bool, attempts int, err error) error {
 	about := unclear("")
 	if safe || !sent {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/alike"
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/known"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/owner"
@@ -24,20 +25,20 @@ type unbegun struct {
 	cfg      *Config
 	journal  persist.Journal
 	holder   *holder
-	calls    *inflight.Table[*result]
-	notes    *known.Notes  // of records missing in the journal
-	begins   *known.Begins // of all operations
-	now      func() time.Time
+	calls    *inflight.Table[*result]                                    // under way in this process
+	notes    *known.Notes                                                // of records missing in the journal
+	begins   *known.Begins                                               // of all operations
+	now      func() time.Time                                            // by the journal's clock
 	recorded func(ctx context.Context, pick func(persist.ID) bool) error // engine.recorded
-	owners   owner.Owners
-	places   place.Places
-	alike    *alike.Lookalikes
-	marks    *toldMarks
-	refusals *refusals
+	owners   owner.Owners                                                // tells whether a record is the caller's
+	places   place.Places                                                // of the records of a key
+	alike    *alike.Lookalikes                                           // finds identical requests without a key
+	marks    *toldMarks                                                  // note that a caller is told of an end
+	refusals *refusals                                                   // make the error about another's record
 }
 
-// noRequest is the error of a call without a request.
-func (u *unbegun) noRequest(name string, key string) *Error {
+// noRequest returns the error of a call without a request.
+func noRequest(u *unbegun, name, key string) *Error {
 	named := request.Named{Account: persist.Account(u.cfg.Account)}
 	if key != "" {
 		named.Keys = []string{key}
@@ -54,19 +55,19 @@ func (u *unbegun) errorBeforeRead(ctx context.Context, name string, named reques
 	about, busy := u.subjectOfCall(ctx, named, false, cause)
 	switch {
 	case about.standing == operation.Unclear:
-		about.key = namedTo(u.callKey(&named), operation.HasNotLooked, about.key)
+		about.key = namedTo(callKey(u.cfg, &named), intent.HasNotLooked, about.key)
 	case named.Unnamed && about.standing == operation.None && named.Origin != "":
 		about, busy = u.lookForSimilar(ctx, named, about)
 	}
 	return newError(name, about, cause, why, busy)
 }
 
-// errorAfterRead is errorBeforeRead for a request read whole, but still without a begun operation. For a call without a key,
-// checkUnresolved must have looked before. inFlight: this very call is in the table of calls in flight.
+// errorAfterRead returns the error of a call whose request was read whole, but whose operation was not begun: see errorBeforeRead. For a call without
+// a key, checkUnresolved must have been called before. inFlight: this very call is in the table of calls in flight.
 func (u *unbegun) errorAfterRead(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
 	about, busy := u.subjectOfCall(ctx, named, inFlight, cause)
 	if about.standing == operation.Unclear {
-		about.key = namedTo(u.callKey(&named), operation.SeesNothing, about.key)
+		about.key = namedTo(callKey(u.cfg, &named), intent.SeesNothing, about.key)
 	}
 	return newError(name, about, cause, why, busy)
 }
@@ -81,7 +82,7 @@ func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlig
 	switch {
 	case unread || errors.Is(cause, persist.ErrUncertain):
 		return unclear(first), nil
-	case u.callKey(&named).Random: // no operation can have it
+	case callKey(u.cfg, &named).Random: // no operation can have it
 		return nothing(first), nil
 	}
 	watches := map[persist.ID]known.Watch{} // of all keys, until all were looked at
@@ -104,15 +105,15 @@ func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, inFli
 	for id := range named.IDs() {
 		at, rec := u.lookAtKey(ctx, named, id, inFlight)
 		switch at.Says() {
-		case operation.SaysAnothers:
+		case intent.SaysAnothers:
 			return u.refusals.stranger(ctx, id), ErrAccount
-		case operation.SaysBusy:
+		case intent.SaysBusy:
 			return unclear(id.Key), ErrInFlight
-		case operation.SaysBusyElsewhere:
-			return unclearTo(u.callKey(named), operation.SeesRunning, id.Key), ErrInFlight
-		case operation.SaysRecord:
+		case intent.SaysBusyElsewhere:
+			return unclearTo(callKey(u.cfg, named), intent.SeesRunning, id.Key), ErrInFlight
+		case intent.SaysRecord:
 			return u.subjectOfRecord(context.WithoutCancel(ctx), id, &rec), nil
-		case operation.SaysUnclear:
+		case intent.SaysUnclear:
 			return unclear(id.Key), nil
 		}
 	}
@@ -155,13 +156,14 @@ func firstKey(named *request.Named) string {
 }
 
 // callKey returns the facts behind the naming of the call's key in an error.
-func (u *unbegun) callKey(named *request.Named) operation.CallKey {
-	return operation.CallKey{Keyless: named.Keyless, Random: named.Keyless && u.cfg.randomKeys}
+func callKey(cfg *Config, named *request.Named) intent.CallKey {
+	return intent.CallKey{Keyless: named.Keyless, Random: named.Keyless && cfg.randomKeys}
 }
 
 // lookAtKey looks for an operation under one key of a call, and returns its record if it finds one. inFlight as in errorAfterRead.
-func (u *unbegun) lookAtKey(ctx context.Context, named *request.Named, id persist.ID, inFlight bool) (at operation.AtKey, rec persist.Record) {
+func (u *unbegun) lookAtKey(ctx context.Context, named *request.Named, id persist.ID, inFlight bool) (at intent.AtKey, rec persist.Record) {
 	at.Unended = u.recorded(ctx, func(other persist.ID) bool { return other == id }) != nil
+	// A call of this process with the key knows more than the journal.
 	running := u.calls.Operation(id)
 	if at.Running = running != nil && !inFlight; at.Running {
 		at.Strange = u.owners.IsStrange(ctx, &named.Owner, running)
@@ -170,13 +172,14 @@ func (u *unbegun) lookAtKey(ctx context.Context, named *request.Named, id persis
 		return at, rec
 	}
 	rec, err := u.probe(context.WithoutCancel(ctx), id)
+	// The record of the base may be of another scope than the call.
 	rec, err = u.places.OfCall(ctx, named.Scopes, named.Scoped(), id, rec, err)
 	switch {
 	case err == nil:
-		at.Glance, at.Strange = operation.GlanceOf(&rec), u.owners.IsStrange(ctx, &named.Owner, &rec)
+		at.Glance, at.Strange = intent.GlanceOf(&rec), u.owners.IsStrange(ctx, &named.Owner, &rec)
 		at.Keyless, at.Leased = named.Keyless, u.holder.sentElsewhere(&rec)
 	case errors.Is(err, persist.ErrNotFound):
-		at.Glance, at.MayAppear = operation.SeesNone, u.notes.MayAppear(id, u.now())
+		at.Glance, at.MayAppear = intent.SeesNone, u.notes.MayAppear(id, u.now())
 	}
 	return at, rec
 }
@@ -188,6 +191,7 @@ func (u *unbegun) probe(ctx context.Context, id persist.ID) (persist.Record, err
 	if !can {
 		return u.journal.Get(ctx, id)
 	}
+	// It waits for a transaction that has the key: what that does is known then.
 	if rec, err := prober.Probe(ctx, id); err != nil {
 		return rec, err
 	}
@@ -195,27 +199,28 @@ func (u *unbegun) probe(ctx context.Context, id persist.ID) (persist.Record, err
 }
 
 // errorOfBegin makes the error of a call if the journal did not begin its operation, because of err.
-// operation.FailedBegin decides whether the error may deny an effect, and operation.CallKey whether it names the key. Nothing was
+// intent.FailedBegin decides whether the error may deny an effect, and intent.CallKey whether it names the key. Nothing was
 // sent. inFlight as in errorAfterRead.
 func (u *unbegun) errorOfBegin(ctx context.Context, name string, op *preparedRequest, inFlight bool, err error) *Error {
-	begin := operation.FailedBegin{
-		Uncertain: errors.Is(err, persist.ErrUncertain), Shared: u.holder.journalShared, Key: u.callKey(&op.named),
+	begin := intent.FailedBegin{
+		Uncertain: errors.Is(err, persist.ErrUncertain), Shared: u.holder.journalShared, Key: callKey(u.cfg, &op.named),
 		NotAsked: errors.Is(err, persist.ErrInvalid) || errors.Is(err, errTooManyNotes) || ctx.Err() != nil && errors.Is(err, ctx.Err()),
 	}
 	if begin.Looks() {
+		// Nothing was begun, so that nothing was sent.
 		why := ErrNotSent
 		if errors.Is(err, persist.ErrTooLarge) { // it would be so again
 			why = ErrBodyTooLarge
 		}
 		return u.errorAfterRead(ctx, name, op.named, inFlight, err, why)
 	}
-	at := operation.SeesNothing
+	at := intent.SeesNothing
 	if !begin.Key.Named(at) { // it depends on the record there
 		switch stands, err := u.journal.Get(context.WithoutCancel(ctx), op.rec.ID); {
 		case err == nil:
-			at = operation.GlanceOf(&stands)
+			at = intent.GlanceOf(&stands)
 		case errors.Is(err, persist.ErrNotFound):
-			at = operation.SeesNone
+			at = intent.SeesNone
 		}
 	}
 	return newError(name, unclearTo(begin.Key, at, op.rec.Key), err)
@@ -226,11 +231,12 @@ func (u *unbegun) errorOfBegin(ctx context.Context, name string, op *preparedReq
 // another's, and ErrInFlight if another process sends it.
 func (u *unbegun) lookForSimilar(ctx context.Context, named request.Named, fallback subject) (about subject, busy error) {
 	unassigned := named.Unassigned()
+	// Those under no account may be of this caller, from before the program named accounts.
 	for _, account := range append([]string{named.Account}, unassigned...) {
 		rec, err := u.alike.Similar(ctx, named, account)
 		switch {
 		case err != nil:
-			return unclearTo(unnamed, operation.HasNotLooked, fallback.key), nil
+			return unclearTo(unnamed, intent.HasNotLooked, fallback.key), nil
 		case rec == nil:
 			continue
 		case slices.Contains(unassigned, account) || u.owners.IsStrange(ctx, &named.Owner, rec):
@@ -238,7 +244,7 @@ func (u *unbegun) lookForSimilar(ctx context.Context, named request.Named, fallb
 		case rec.Revision == 0: // only noted
 			return unclear(rec.Key), nil
 		case u.holder.sentElsewhere(rec):
-			return unclearTo(unnamed, operation.SeesRunning, rec.Key), ErrInFlight
+			return unclearTo(unnamed, intent.SeesRunning, rec.Key), ErrInFlight
 		}
 		return subjectOf(rec, operation.Keyless), nil
 	}
@@ -247,7 +253,7 @@ func (u *unbegun) lookForSimilar(ctx context.Context, named request.Named, fallb
 
 // standsUnassigned returns an operation under no account with one of the call's keys. Errors: the journal's.
 func (u *unbegun) standsUnassigned(ctx context.Context, named *request.Named) (id persist.ID, found bool, err error) {
-	if u.callKey(named).Random { // no operation can have it
+	if callKey(u.cfg, named).Random { // no operation can have it
 		return persist.ID{}, false, nil
 	}
 	for _, account := range named.Unassigned() {
@@ -270,7 +276,7 @@ func (u *unbegun) errorOfPlace(ctx context.Context, name string, op *preparedReq
 		if errors.Is(err, errForgottenBefore) {
 			why = ErrConfig
 		}
-		return newError(name, unclearTo(unnamed, operation.HasNotLooked, op.rec.Key), err, why)
+		return newError(name, unclearTo(unnamed, intent.HasNotLooked, op.rec.Key), err, why)
 	case errors.Is(err, errForgottenBefore):
 		return u.errorAfterRead(ctx, name, op.named, false, err, ErrConfig)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
@@ -18,12 +19,14 @@ import (
 // note come back as they are.
 func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note string) (persist.Record, string, error) {
 	op := operation.OpOf(&rec, 0)
+	// Nothing was sent under the key, so that there is nothing to undo.
 	if !op.EverSent() {
 		return rec, note, nil
 	}
 	wrong := func(cause error) error {
 		return e.refusals.refuse(ctx, "abandon", &rec, operation.KeyOnly, cause, ErrConfig).err
 	}
+	// Every check comes before the hold: a refused act leaves the record as it was.
 	prof := e.profileOf(call, &rec)
 	if err := e.lacks(call, &rec, prof, false).Err(); err != nil {
 		return rec, "", wrong(err)
@@ -36,20 +39,23 @@ func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note
 		return rec, "", wrong(errors.New("the note leaves no room for the answer"))
 	}
 	held := rec
-	write(&held, op.HeldFor(persist.HoldUndo))
+	// From here on nobody sends the operation: a send after the undo would take effect.
+	write(&held, acts.HeldFor(op, persist.HoldUndo))
 	held, err := e.journal.Update(ctx, held)
 	if err != nil {
 		return rec, "", err
 	}
-	r := e.newRun(call, "abandon", &unasked)
-	r.rec, r.prof = held, prof
-	sent := askToUndo(call.Context(), r, ask, target)
+	// A run for its requests alone: their times are in no event.
+	r := newRun(e, call, "abandon", &unasked)
+	r.task.rec, r.task.prof = held, prof
+	sent := askToUndo(call.Context(), &r.requests, ask, target)
 	defer sent.Drain()
 	if sent.Answer == nil {
 		return held, "", e.refusals.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo: %w", sanitized(sent.Err)), ErrHeld).err
 	}
 	status := sent.Answer.Head.StatusCode
-	if !r.success(sent.Answer) {
+	// Any other answer may mean that the effect stands. The record stays held, and says so.
+	if !isSuccess(&held, prof, sent.Answer) {
 		return held, "", e.refusals.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo was answered %d", status), ErrHeld).err
 	}
 	return held, undone(status, note), nil
@@ -66,8 +72,8 @@ func undone(status int, note string) string {
 
 // askToUndo asks up to lookupTries times, as long as there is no answer but a 5xx. To undo twice is to undo once.
 // The caller drains the result.
-func askToUndo(ctx context.Context, r *run, ask persist.Record, target *url.URL) (sent wire.Result) {
-	sender := newSender(r.cfg, &lookups{r, ask})
+func askToUndo(ctx context.Context, r *requests, ask persist.Record, target *url.URL) (sent wire.Result) {
+	sender := r.lookup(ask)
 	for range lookupTries {
 		sent.Drain()
 		sent = sender.Send(ctx, target)

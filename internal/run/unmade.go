@@ -13,8 +13,8 @@ var (
 	errNoContext = errors.New("the context is nil")
 )
 
-// unusable returns the cause of the error if a call cannot begin; nil if it can.
-func (c *Client) unusable(ctx context.Context) error {
+// unusable returns an error if no call can begin: c is nil or not made by New, or ctx is nil. Else it returns nil.
+func unusable(ctx context.Context, c *Client) error {
 	switch {
 	case c == nil || c.engine == nil:
 		return errUnmade
@@ -25,16 +25,16 @@ func (c *Client) unusable(ctx context.Context) error {
 }
 
 // checkCall returns the error of a call about one operation if the call cannot begin. Of the key nothing is known then.
-func (c *Client) checkCall(ctx context.Context, name string, key string) error {
-	if cause := c.unusable(ctx); cause != nil {
+func checkCall(ctx context.Context, c *Client, name, key string) error {
+	if cause := unusable(ctx, c); cause != nil {
 		return newError(name, unclear(key), cause, ErrConfig)
 	}
 	return nil
 }
 
 // checkPass returns the error of a call about many operations if the call cannot begin.
-func (c *Client) checkPass(ctx context.Context, name string) error {
-	cause := c.unusable(ctx)
+func checkPass(ctx context.Context, c *Client, name string) error {
+	cause := unusable(ctx, c)
 	if cause == nil {
 		cause = checkAccount(ctx)
 	}

@@ -4,18 +4,15 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-
-	"github.com/oncehttp/oncehttp/internal/operation"
-	"github.com/oncehttp/oncehttp/persist"
 )
 
 // unowed counts the ends and holds by Runs of a client with OnResult that owe no result, until the logger is told. The zero value is ready. It is
 // safe for concurrent use.
 type unowed struct {
 	mu   sync.Mutex
-	n    int
+	n    int    // ends and holds so far
 	key  string // of the first one
-	told bool
+	told bool   // the logger was told of them
 }
 
 // note counts an end or a hold.
@@ -37,17 +34,6 @@ func (u *unowed) tell() (n int, key string) {
 	}
 	u.told = true
 	return u.n, u.key
-}
-
-// noteUnowed counts the written end or hold of a Run with OnResult if its operation owes no results: a client without OnResult began it.
-func (d ending) noteUnowed(w operation.Writing, written *persist.Record, err error) {
-	state := written.State
-	if w == operation.LeaveOpen || w == operation.LeaveUnsent {
-		state = d.rec.State
-	}
-	if err == nil && w != operation.Forget && state != persist.StatePending && d.given.Pass && d.cfg.OnResult != nil && !d.rec.Results {
-		d.engine.unowed.note(d.rec.Key)
-	}
 }
 
 // tellUnowed tells the logger, once for a client, of ends and holds without a result to deliver.

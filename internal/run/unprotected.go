@@ -25,7 +25,7 @@ type toldPassing struct {
 	at   map[string]int // the number of looks at requests there; the constant told, once the place was told
 }
 
-// The bounds of toldPassing: requests not to be protected by a key are looked at so often, at so many places.
+// The bounds of toldPassing: looks at requests that cannot be protected by a key, and places of these requests.
 const (
 	looksMax      = 100
 	looksPlaceMax = 1000
@@ -64,17 +64,19 @@ func (t *toldPassing) isNew(place []byte) (isNew, last bool) {
 // PATCH if a key could protect it, and of a request of another method if its key is not used.
 func (n *notices) tellPassing(req *http.Request) {
 	method := request.Method(req)
+	// The cheap questions first: this is asked for each request that passes.
 	if n.passed.full.Load() || request.Safe(method) || req.URL == nil {
 		return
 	}
 	keyed := req.Context().Value(inflight.RequestKey{}) != nil
-	unused := request.UnusedKeyHeader(req, n.cfg.profileFor(req.URL))
+	unused := request.UnusedKeyHeader(req, n.cfg.profiles().at(req.URL))
 	if !keyed && unused == "" && method != http.MethodPost && method != http.MethodPatch {
 		return
 	}
+	// The place needs no allocation, as long as it is no new one.
 	var buffer [256]byte
 	place := appendPlace(buffer[:0], method, req)
-	if !n.passed.looks(place) || !keyed && unused == "" && !request.Writes(n.cfg.reader.Shown(req)) {
+	if !n.passed.looks(place) || !keyed && unused == "" && !request.Writes(n.cfg.reader.Bodies.Shown(req)) {
 		return
 	}
 	if isNew, last := n.passed.isNew(place); isNew {
@@ -85,7 +87,7 @@ func (n *notices) tellPassing(req *http.Request) {
 
 // passingCause returns the reason why a request passes, and the line to protect it.
 func (n *notices) passingCause(req *http.Request, unused string, keyed, last bool) string {
-	p := n.cfg.profileFor(req.URL)
+	p := n.cfg.profiles().at(req.URL)
 	var why string
 	switch {
 	case unused != "":
@@ -142,6 +144,7 @@ func (n *notices) tellUndeclared() {
 	if n.cfg.Operation != nil || n.cfg.methodsSet || !n.cfg.randomKeys {
 		return
 	}
+	// New has no context, and must not hang on a journal that does not answer.
 	ctx, cancel := context.WithTimeout(context.Background(), undeclaredWithin)
 	defer cancel()
 	for rec, err := range n.cfg.Journal.List(ctx, persist.Query{Account: n.accountBase, AnyUnresolved: true}) {

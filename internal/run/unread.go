@@ -5,59 +5,67 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the end of a hold for an unread answer. The client with the answer could not read it, since it has other facts than the
-// record's.
+// This file holds the end of a hold for an unread answer. The client with the answer could not read it, since
+// it has other facts than the record's.
 
-// endUnread ends such an operation by its recorded answer, if the answer is a success by the facts of the record and this client has these
-// facts. Nothing is sent. The result is nil if the operation stays held.
+// endUnread ends such an operation by its recorded answer, if the answer is a success by the facts of the
+// record and this client has these facts. Nothing is sent. The result is nil if the operation stays held.
 func (x existing) endUnread() *result {
-	a, op := x.rec.Answer, operation.OpOf(&x.rec, 0)
-	if !op.IsUnread() {
+	t := x.task
+	a, op := t.rec.Answer, operation.OpOf(&t.rec, 0)
+	if !operation.IsUnread(&op) {
 		return nil
 	}
-	x.readBy(x.profileOf(x.call, &x.rec))
-	from, err := request.URL(&x.rec)
-	if x.prof == nil || x.given.OtherFacts || err != nil || x.lacks().Need != operation.Nothing {
+	// By the facts of the record, which the client with the answer did not have.
+	t.readBy(t.engine.profileOf(t.call, &t.rec))
+	// For the Location of a redirect, which is relative to it.
+	from, err := request.URL(&t.rec)
+	if t.prof == nil || t.given.OtherFacts || err != nil || t.lacks().Need != acts.Nothing {
 		return nil
 	}
-	if _, missing := readsDropped(x.prof, a.Dropped, anyList); missing != "" || hidesErrors(&x.rec) {
+	if _, missing := readsDropped(t.prof, a.Dropped, anyList); missing != "" || hidesErrors(&t.rec) {
 		return nil // the client with the answer had other facts, and kept no value that these read
 	}
-	read := x.hear(wire.Result{Answer: wire.Recorded(from, a.Status, a.Header, a.Body, !a.BodyDropped)})
+	// The recorded answer is heard as if it had just come, so that one way of reading is for both.
+	read := x.replies.hear(wire.Result{Answer: wire.Recorded(from, a.Status, a.Header, a.Body, !a.BodyDropped)})
 	read.Answer.Dropped = a.Dropped
-	v := x.classify(&read.Result, true)
-	if !op.EndsUnread(v) {
+	v := x.replies.classify(&read.Result, true)
+	if !operation.EndsUnread(&op, v) {
 		return nil
 	}
+	// The mark of a replay may be in a header that was not recorded.
 	v.Replayed = a.Replayed
-	x.last = read
-	x.drive = operation.EndedBy(x.op(), x.cfg.drives, x.givenNow(), v, operation.Answer{ID: read.id, Status: a.Status})
-	err = x.clock.Notice(x.call.Values(), x.host)
+	x.replies.last = read
+	t.drive = operation.EndedBy(t.op(), t.cfg.drives, t.givenNow(), v, operation.Answer{ID: read.id, Status: a.Status})
+	// The end is stamped by the journal's clock.
+	err = t.notice()
 	if err == nil {
-		err = ending(x).conclude(x.journal.Finish)
+		err = x.ending.conclude(t.journal.Finish)
 	}
 	var now persist.Record
 	if err == nil {
-		now, err = x.journal.Get(x.call.Values(), x.rec.ID)
+		// As the journal has it now: the answer may not be kept whole.
+		now, err = t.journal.Get(t.call.Values(), t.rec.ID)
 	}
 	if err != nil {
-		return &result{err: journalError(x.name, &x.rec, err), unwritten: true}
+		return &result{err: journalError(t.name, &t.rec, err), unwritten: true}
 	}
-	if x.rec = now; now.State == persist.StateConfirmed && now.Answer != nil && !now.Answer.BodyDropped {
+	if t.rec = now; now.State == persist.StateConfirmed && now.Answer != nil && !now.Answer.BodyDropped {
 		return x.answerFromJournal()
 	}
-	return x.refusals.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
+	return t.engine.refusals.refuse(t.call.Values(), t.name, &t.rec, operation.Same, nil, ErrAnswerGone)
 }
 
-// endAllUnread ends such holds of this account. An operation run by another call is left to the next time; other
-// failures of one operation are logged. Errors: the journal's, of the listing.
-func (c *Client) endAllUnread(ctx context.Context) error {
+// endAllUnread ends such holds of this account. An operation run by another call is left to the next time;
+// other failures of one operation are logged. Errors: the journal's, of the listing.
+func endAllUnread(ctx context.Context, c *Client) error {
 	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.account(ctx), States: []persist.State{persist.StateHeld}}) {
 		op := operation.OpOf(&rec, 0)
 		switch {
@@ -65,7 +73,7 @@ func (c *Client) endAllUnread(ctx context.Context) error {
 			continue
 		case err != nil:
 			return err
-		case !op.IsUnread() || c.cfg.lacksClaimed(&rec).Need != operation.Nothing:
+		case !operation.IsUnread(&op) || c.cfg.gate().lacksClaimed(&rec).Need != acts.Nothing:
 			continue
 		}
 		err := c.holding(ctx, "run", rec, func(call callers, id persist.ID) error {
@@ -73,10 +81,11 @@ func (c *Client) endAllUnread(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			x := existing{c.engine.newRun(call, "run", c.cfg.stopwatch())}
-			x.rec, x.given.Pass = now, true
+			x := newRun(c.engine, call, "run", newStopwatch(&c.cfg)).existing()
+			// As in a pass: no caller waits, and nothing is sent.
+			x.task.rec, x.task.given.Pass = now, true
 			if res := x.endUnread(); res != nil {
-				x.tellRecorded(res)
+				x.report.tellRecorded(res)
 				return res.err
 			}
 			return nil
@@ -89,9 +98,9 @@ func (c *Client) endAllUnread(ctx context.Context) error {
 }
 
 // endUnread ends the holds for an unread answer, and tells of an error.
-func (r *runner) endUnread(ctx context.Context) {
-	if err := r.endAllUnread(ctx); err != nil && ctx.Err() == nil && r.draining.Err() == nil {
-		r.cfg.blocked(ctx, &persist.Record{}, err)
-		r.cfg.log(ctx, slog.LevelError, "held operations could not be listed", "", err)
+func endUnread(ctx context.Context, c *Client) {
+	if err := endAllUnread(ctx, c); err != nil && ctx.Err() == nil && c.draining.Err() == nil {
+		blocked(ctx, &c.cfg, &persist.Record{}, err)
+		c.cfg.log(ctx, slog.LevelError, "held operations could not be listed", "", err)
 	}
 }

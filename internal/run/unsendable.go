@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // unserved are the pending operations with one and the same lack of this client.
 type unserved struct {
-	lack   operation.Lack
+	lack   acts.Lack      // of this client
 	first  persist.Record // the oldest; only its clear part, if it cannot be read
 	count  int            // unservedCountMax at most
 	origin string         // of all of them; empty: of several
@@ -38,20 +38,20 @@ func (u *unserved) err() *Error {
 // metLacks are the needs met by a client in operations, but not fulfilled by it. They are safe for concurrent use.
 type metLacks struct {
 	mu  sync.Mutex
-	all map[operation.Lack]bool
-	met chan struct{} // gets a value when one was met for the first time
+	all map[acts.Lack]bool // met so far
+	met chan struct{}      // gets a value when one was met for the first time
 }
 
-// meet notes a lack, and wakes tellHourly if it is new. It ignores operation.Nothing, and any new lack after
+// meet notes a lack, and wakes tellHourly if it is new. It ignores acts.Nothing, and any new lack after
 // lacksMax.
-func (m *metLacks) meet(l operation.Lack) {
+func (m *metLacks) meet(l acts.Lack) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l.Need == operation.Nothing || m.all[l] || len(m.all) == lacksMax {
+	if l.Need == acts.Nothing || m.all[l] || len(m.all) == lacksMax {
 		return
 	}
 	if m.all == nil {
-		m.all = map[operation.Lack]bool{}
+		m.all = map[acts.Lack]bool{}
 	}
 	m.all[l] = true
 	select {
@@ -67,15 +67,28 @@ func (m *metLacks) any() bool {
 	return len(m.all) > 0
 }
 
+// pendings looks through the pending operations of an account.
+type pendings struct {
+	cfg    *Config
+	engine *engine
+	query  persist.Query // for all of them
+}
+
+// pendingsOf returns the pending operations of the context's account.
+func pendingsOf(ctx context.Context, c *Client) *pendings {
+	return &pendings{&c.cfg, c.engine, persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}}}
+}
+
 // unserved returns the pending operations not for this client, one element for each need, lacksMax and one more at
 // most. It reads as many records as it counts. If the journal does not tell needs, it looks at the pending
 // operations instead, at most unservedLookMax. Nothing is claimed. Errors: the journal's.
-func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
+func (p *pendings) unserved(ctx context.Context) ([]unserved, error) {
 	var all []unserved
-	query := c.allPending(ctx)
-	times, knows := persist.As[persist.DueTimes](c.cfg.Journal)
+	query := p.query
+	// It tells the needs of whole groups, without their records.
+	times, knows := persist.As[persist.DueTimes](p.cfg.Journal)
 	if !knows {
-		return c.addUnserved(ctx, all, query)
+		return p.add(ctx, all, query)
 	}
 	groups, err := times.DueTimes(ctx, persist.Query{Account: query.Account})
 	if err != nil {
@@ -86,11 +99,11 @@ func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
 	})
 	for _, g := range groups {
 		if g.Needs == "" { // of all needs together
-			return c.addUnserved(ctx, nil, query)
+			return p.add(ctx, nil, query)
 		}
-		if lack := c.cfg.lacksOfGroup(g.Origin, g.Needs); lack.Need != operation.Nothing {
+		if lack := p.cfg.gate().lacksOfGroup(g.Origin, g.Needs); lack.Need != acts.Nothing {
 			query.Origin, query.Needs = g.Origin, g.Needs
-			if all, err = c.addUnserved(ctx, all, query); err != nil {
+			if all, err = p.add(ctx, all, query); err != nil {
 				return nil, err
 			}
 		}
@@ -98,34 +111,29 @@ func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
 	return all, nil
 }
 
-// allPending returns the query for all pending operations of the context's account.
-func (c *Client) allPending(ctx context.Context) persist.Query {
-	return persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}}
-}
-
-// addUnserved adds the operations selected by the query to all, if this client cannot act on them, and returns it.
+// add adds the operations selected by the query to all, if this client cannot act on them, and returns it.
 // It counts up to unservedCountMax for each need, so a count may be too low. Operations run by a call of this
 // process are left out. Errors: the journal's.
-func (c *Client) addUnserved(ctx context.Context, all []unserved, query persist.Query) ([]unserved, error) {
+func (p *pendings) add(ctx context.Context, all []unserved, query persist.Query) ([]unserved, error) {
 	looked := 0
-	for rec, err := range c.cfg.Journal.List(ctx, query) {
+	for rec, err := range p.cfg.Journal.List(ctx, query) {
 		var unread *persist.UnreadError
-		var lack operation.Lack
+		var lack acts.Lack
 		switch {
 		case errors.As(err, &unread):
 			rec = unread.Record
-			lack = c.cfg.lacksOfGroup(rec.Origin, unread.Needs)
+			lack = p.cfg.gate().lacksOfGroup(rec.Origin, unread.Needs)
 		case persist.OfOneRecord(err):
 			continue
 		case err != nil:
 			return nil, err
-		case c.engine.shared.calls.Operation(rec.ID) != nil: // a call with credentials of its own runs it
+		case p.engine.shared.calls.Operation(rec.ID) != nil: // a call with credentials of its own runs it
 			continue
 		default:
-			lack = c.cfg.lacksClaimed(&rec)
+			lack = p.cfg.gate().lacksClaimed(&rec)
 		}
 		full := false
-		if lack.Need != operation.Nothing {
+		if lack.Need != acts.Nothing {
 			all, full = countUnserved(all, lack, &rec)
 		}
 		if looked++; looked == unservedLookMax || full && query.Needs != "" {
@@ -137,7 +145,7 @@ func (c *Client) addUnserved(ctx context.Context, all []unserved, query persist.
 
 // countUnserved counts one more operation with a lack, in place, and returns all. full is true if no more of this
 // lack is counted. Beyond lacksMax lacks, the others count as one.
-func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ []unserved, full bool) {
+func countUnserved(all []unserved, lack acts.Lack, rec *persist.Record) (_ []unserved, full bool) {
 	for i := range all {
 		u := &all[i]
 		if u.lack != lack {
@@ -146,6 +154,7 @@ func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ 
 		if u.count < unservedCountMax {
 			u.count++
 		}
+		// Seq decides between two of the same time.
 		if older := rec.Created.Compare(u.first.Created); older < 0 || older == 0 && rec.Seq < u.first.Seq {
 			u.first = *rec
 		}
@@ -154,7 +163,7 @@ func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ 
 		}
 		return all, u.count == unservedCountMax
 	}
-	if rest := operation.LacksMore(); len(all) >= lacksMax && lack != rest {
+	if rest := acts.LacksMore(); len(all) >= lacksMax && lack != rest {
 		return countUnserved(all, rest, rec)
 	}
 	return append(all, unserved{lack, *rec, 1, rec.Origin}), false
@@ -163,14 +172,15 @@ func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ 
 // tellUnserved tells of the operations unserved by this client, by one event and one log line for each need not in
 // told, and enters the need there. Without a Logger, slog.Default gets each need once in a Run: a Run without work
 // must not be silent. A failed listing is logged.
-func (r *runner) tellUnserved(ctx context.Context, told map[operation.Lack]bool) {
-	all, err := r.unserved(ctx)
+func (r *runner) tellUnserved(ctx context.Context, told map[acts.Lack]bool) {
+	all, err := pendingsOf(ctx, r.Client).unserved(ctx)
 	if err == nil && len(all) == 0 && r.engine.lacking.any() {
 		// DueTimes leaves out claimed operations. A claim without knowledge of needs, of this client too, has such an operation for a moment.
-		all, err = r.addUnserved(ctx, nil, r.allPending(ctx))
+		waiting := pendingsOf(ctx, r.Client)
+		all, err = waiting.add(ctx, nil, waiting.query)
 	}
 	if err != nil && ctx.Err() == nil && r.draining.Err() == nil {
-		r.cfg.blocked(ctx, &persist.Record{}, err)
+		blocked(ctx, &r.cfg, &persist.Record{}, err)
 		r.cfg.log(ctx, slog.LevelError, "operations that this client cannot act on could not be listed", "", err)
 	}
 	for i := range all {
@@ -196,7 +206,7 @@ func (r *runner) tellUnserved(ctx context.Context, told map[operation.Lack]bool)
 
 // tellHourly tells of the operations unserved by this client, now and every hour, and of a need at once when it is met first.
 func (r *runner) tellHourly(ctx context.Context) {
-	told := map[operation.Lack]bool{}
+	told := map[acts.Lack]bool{}
 	hour := time.NewTicker(time.Hour)
 	defer hour.Stop()
 	for ctx.Err() == nil {
@@ -205,6 +215,7 @@ func (r *runner) tellHourly(ctx context.Context) {
 		case <-ctx.Done():
 		case <-r.engine.lacking.met:
 		case <-hour.C:
+			// Each need is told again in the next hour, as long as it is there.
 			clear(told)
 		}
 	}
@@ -218,7 +229,7 @@ func (r *runner) ended(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Retry.AttemptTimeout)
 	defer cancel()
-	all, failed := r.unserved(ctx)
+	all, failed := pendingsOf(ctx, r.Client).unserved(ctx)
 	if failed != nil {
 		return nil // the operations left are not known
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -13,7 +13,7 @@ import (
 // unsettleName is the call in errors.
 const unsettleName = "unsettle"
 
-// Unsettle is oncehttp.Client.Unsettle.
+// Unsettle implements oncehttp.Client.Unsettle: it takes a settlement back, and returns the record before it.
 func (c *Client) Unsettle(ctx context.Context, key, reason string, chosen Chosen) (was persist.Record, err error) {
 	ctx, leave, err := c.visitKey(ctx, "Unsettle", unsettleName, key)
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Client) Unsettle(ctx context.Context, key, reason string, chosen Chosen
 		return was, c.wrong(ctx, unsettleName, key, chosen, cause)
 	}
 	err = c.inPlace(ctx, unsettleName, key, chosen, func(call callers, id persist.ID) error {
-		u := unsettle{successor{c.engine, call.Values(), unsettleName, operation.Unsettles, false}, reason}
+		u := unsettle{successor{c.engine, call.Values(), unsettleName, acts.Unsettles, false}, reason}
 		was, err = u.do(id, &chosen)
 		return err
 	})
@@ -35,11 +35,11 @@ func (c *Client) Unsettle(ctx context.Context, key, reason string, chosen Chosen
 // unsettle is one Unsettle under way.
 type unsettle struct {
 	successor
-	reason string
+	reason string // for the record
 }
 
-// do takes the settlement back, and then looks once more for the next generation: a Do may have begun it meanwhile. If it has, the settlement
-// is put back. It returns the record as it was settled.
+// do takes the settlement back, and then looks once more for the next generation: a Do may have begun it
+// meanwhile. If it has, the settlement is put back. It returns the record as it was settled.
 func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err error) {
 	rec, err := u.journal.Get(u.ctx, id)
 	if err == nil {
@@ -48,7 +48,7 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 	if err != nil {
 		return was, u.failed(&persist.Record{ID: id}, err)
 	}
-	if moved := chosen.moved(&rec, operation.End); moved != nil {
+	if moved := chosen.moved(&rec, acts.End); moved != nil {
 		return was, u.refusals.stale(u.ctx, unsettleName, &rec, moved)
 	}
 	for tries := 1; ; tries++ {
@@ -59,16 +59,20 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 		if err := u.may(&rec, &found); err != nil {
 			return was, err
 		}
+		// A call that was cut off after its write is made again: there is nothing more to do.
 		if rec.HoldReason == persist.HoldReopened { // by an earlier call
-			rec.Told = operation.WasTold(rec.Acts)
+			rec.Told = acts.WasTold(rec.Acts)
 			return rec, nil
 		}
+		// It could not be sent again, and nothing else would become of it.
 		if rec.RequestGone() {
 			cause := errors.New("the journal keeps its request no more")
 			return was, u.refusals.refuse(u.ctx, unsettleName, &rec, operation.KeyOnly, cause, ErrConfig).err
 		}
+		// As held: a person decides about it next.
 		held, err := u.journal.Amend(u.ctx, u.reopened(&rec))
 		if err == nil {
+			// An identical request without a key must not be sent beside it.
 			u.alike.Doubted(&held)
 			return rec, u.lookAgain(&rec, &held)
 		}
@@ -78,35 +82,28 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 	}
 }
 
-// reopened returns the record as held. Its acts have the settlement, and this.
+// reopened returns the record as acts.ReopenedRecord, without its lease.
 func (u unsettle) reopened(rec *persist.Record) persist.Record {
-	op, next, now := operation.OpOf(rec, 0), rec.Clone(), u.now().Round(0)
-	next.Acted(persist.Act{At: rec.Finished, Did: operation.SettledAs(rec), Note: rec.Note})
-	next.Acted(persist.Act{At: now, Did: persist.ActReopened, Note: u.reason})
-	reopened := op.Reopened()
-	write(&next, reopened)
-	next.OwedFrom = op.OwedAs(reopened.State, reopened.Hold, 0, now)
-	next.Effect, next.Finished, next.Answer, next.Note = "", time.Time{}, nil, u.reason
-	next.Unreported, next.KeyTold, next.Told = false, false, false
+	next := acts.ReopenedRecord(rec, u.reason, u.now().Round(0))
 	u.unstamp(&next)
 	return next
 }
 
-// lookAgain looks for what was begun in the place of the operation while it was reopened, and settles it as before if there is something.
+// lookAgain looks for what was begun in the place of the operation while it was reopened, and settles it as
+// before if there is something: else both could take effect. It returns the reason then, with the error of the
+// settlement, if it failed.
 func (u unsettle) lookAgain(was, held *persist.Record) error {
 	found, err := u.look(held, nil)
 	if err != nil {
 		return u.failed(held, err)
 	}
+	// Asked of the record as it was settled: by the reopened one every act would be refused.
 	refused := u.may(was, &found)
 	if refused == nil {
 		return nil
 	}
-	back := was.Clone()
-	back.Revision = held.Revision
-	op := operation.OpOf(held, 0)
-	back.OwedFrom = op.OwedAs(back.State, "", 0, u.now())
-	err = u.journal.Finish(u.ctx, back)
+	// Nothing is sent in between: the record is held.
+	err = u.journal.Finish(u.ctx, acts.SettledAgain(was, held, u.now()))
 	if err == nil {
 		err = u.journal.Flush(u.ctx)
 	}

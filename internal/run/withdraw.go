@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"github.com/oncehttp/oncehttp/internal/known"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
@@ -10,42 +11,54 @@ import (
 
 // This file holds the watch over the key of an operation provably without an effect. Its record is forgotten.
 
-// watch begins to watch the key about to be freed by the record, once in a run. stillFree or endWatch must follow.
-func (d ending) watch() {
-	if d.watched == nil {
-		watch := d.shared.begins.Watch(d.rec.ID)
-		d.watched = &watch
+// keyWatch is the watch of a run over the key that it frees. The zero value watches nothing.
+type keyWatch struct{ of *known.Watch }
+
+// begin begins to watch the key about to be freed by the record, once in a run. endUnless or isBegun must
+// follow.
+func (w *keyWatch) begin(begins *known.Begins, id persist.ID) {
+	if w.of == nil {
+		watch := begins.Watch(id)
+		w.of = &watch
 	}
 }
 
-// endWatch ends the watch over a key not free. A free key is watched until callers have their result.
-func (d ending) endWatch(free bool) {
-	if d.watched != nil && !free {
-		d.watched.End()
-		d.watched = nil
+// endUnless ends the watch over a key not free. A free key is watched until callers have their result.
+func (w *keyWatch) endUnless(free bool) {
+	if w.of != nil && !free {
+		w.of.End()
+		w.of = nil
 	}
 }
 
-// stillFree ends the watch over a key freed by this run. If another call has begun it anew since, for example while Config.Observe was told
-// of the end, the result says "unclear" instead of "no effect".
-func (r *run) stillFree(res *result) {
-	if r.watched == nil || !r.watched.End() {
+// isBegun ends the watch, and reports whether another call has begun the key anew since begin. It is false if
+// nothing was watched.
+func (w *keyWatch) isBegun() bool { return w.of != nil && w.of.End() }
+
+// stillFree ends the watch over a key freed by this run. It is called once the end of the run is told. If
+// another call has begun it anew since, for example while Config.Observe was told of the end, the result says
+// "unclear" instead of "no effect".
+func (d *ending) stillFree(res *result) {
+	if !d.watched.isBegun() {
 		return
 	}
-	r.last.Drain()
+	d.replies.last.Drain()
 	report := operation.BegunSince()
-	res.answer, res.err = nil, ending{r}.error(&report)
+	res.answer, res.err = nil, d.error(&report)
 }
 
-// lookForOther does the step LookForOther.
-func (d ending) lookForOther(ctx context.Context) {
-	rec, err := d.unbegun.probe(ctx, d.rec.ID)
+// lookForOther does the step LookForOther: after a Forget it looks whether the key is free. Another process may
+// have begun it anew, or a lost begin of it may still appear. Then the error may not say that there is no
+// effect.
+func (d *ending) lookForOther(ctx context.Context) {
+	t := d.task
+	rec, err := t.engine.unbegun.probe(ctx, t.rec.ID)
 	// A begin by a call of this process is looked for later, by stillFree.
-	freed := operation.Freed{Forgotten: true, Gone: errors.Is(err, persist.ErrNotFound), MayAppear: d.shared.notes.MayAppear(d.rec.ID, d.now())}
+	freed := operation.Freed{Forgotten: true, Gone: errors.Is(err, persist.ErrNotFound), MayAppear: t.engine.shared.notes.MayAppear(t.rec.ID, t.engine.now())}
 	free := freed.IsFree()
 	if err == nil {
-		d.rec = rec
-		d.drive.Moved(d.op())
+		t.rec = rec
+		t.drive.Moved(t.op())
 	}
-	d.drive.OtherFound(!free)
+	t.drive.OtherFound(!free)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/alike"
 	"github.com/oncehttp/oncehttp/internal/known"
 	"github.com/oncehttp/oncehttp/internal/operation"
@@ -16,13 +17,13 @@ import (
 type writer struct {
 	cfg     *Config
 	journal persist.Journal
-	holder  *holder
-	now     func() time.Time // by the journal's clock
-	form    *form
-	notes   *known.Notes  // of records missing in the journal
-	begins  *known.Begins // of all operations
-	doubts  *doubts
-	alike   *alike.Lookalikes
+	holder  *holder           // stamps the leases
+	now     func() time.Time  // by the journal's clock
+	form    *form             // makes the journal hold its form before the first record
+	notes   *known.Notes      // of records missing in the journal
+	begins  *known.Begins     // of all operations
+	doubts  *doubts           // make room for a note
+	alike   *alike.Lookalikes // learn of operations in doubt
 }
 
 // intent returns the record of a new operation as it must be before its first send: stamped with the present time,
@@ -42,7 +43,7 @@ func (w *writer) sendUntil() time.Time { return w.now().Round(0).Add(w.cfg.Retry
 
 // begin begins a record in the journal. If one exists, it is returned as it is, and created is false. After
 // persist.ErrUncertain the record may appear later: it is noted, and its request then counts as unresolved.
-// operation.FailedBegin decides on the meaning of an error. Before the begin, the journal holds the origin of
+// intent.FailedBegin decides on the meaning of an error. Before the begin, the journal holds the origin of
 // credentials, see package authorized.
 func (w *writer) begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := w.form.begin(ctx, w.journal); err != nil {
@@ -84,7 +85,7 @@ func (w *writer) promise(ctx context.Context, rec persist.Record, promised opera
 
 // giveBack gives up the lease of a claimed record, not run by this client, so that another client can run it. The
 // record is not due before again; if again is zero, it stays due as before. If the record has changed since,
-// giveBack does nothing. An error is logged, and the lease then ends by itself. leases.Drop must follow.
+// giveBack does nothing. An error is logged, and the lease then ends by itself. claims.Drop must follow.
 func (w *writer) giveBack(ctx context.Context, rec persist.Record, again time.Time) {
 	w.logUnreleased(ctx, &rec, w.release(ctx, rec, again))
 }
@@ -108,9 +109,16 @@ func (w *writer) logUnreleased(ctx context.Context, rec *persist.Record, err err
 	}
 }
 
-// change calls write to change the record in the journal. After ErrStale, the record may differ only by the mark of an Enqueue, by a claim
-// of this very client during the run, or by both. Then change updates rec from the journal and calls write once more. The evidence of an event
-// stays ErrStale: a person's act did not know it.
+// logUnrecorded logs an error of the write of an unfinished operation at the end of a run. err may be nil.
+func (w *writer) logUnrecorded(ctx context.Context, rec *persist.Record, err error) {
+	if err != nil {
+		w.cfg.log(ctx, slog.LevelError, "the state could not be recorded", rec.Key, err)
+	}
+}
+
+// change calls write to change the record in the journal. If write returns ErrStale, and the record differs only by the mark of an Enqueue or a claim
+// of this very client during the run, change updates rec from the journal and calls write once more. If it also differs by the evidence of an event,
+// ErrStale is returned: the caller did not know the event.
 func (w *writer) change(ctx context.Context, rec *persist.Record, write func() error) error {
 	err := w.rewrite(ctx, rec, false, write)
 	if err == nil {
@@ -119,13 +127,14 @@ func (w *writer) change(ctx context.Context, rec *persist.Record, write func() e
 	return err
 }
 
-// rewrite is change without its call of leases.Changed. heeds: write heeds an event's evidence, so that it may be added to the record, too.
+// rewrite does the same as change without the call of leases.Changed. If heeds is true, write takes account of an event's evidence: a record with new
+// evidence is written, too.
 func (w *writer) rewrite(ctx context.Context, rec *persist.Record, heeds bool, write func() error) error {
 	w.holder.leases.Latest(rec)
 	err := write()
 	if errors.Is(err, persist.ErrStale) {
 		now, getErr := w.journal.Get(ctx, rec.ID)
-		if getErr != nil || !operation.MayRewrite(rec, &now, w.holder.owner, heeds) {
+		if getErr != nil || !acts.MayRewrite(rec, &now, w.holder.owner, heeds) {
 			return err
 		}
 		rec.Revision, rec.Drives, rec.Enqueued, rec.SendBefore = now.Revision, now.Drives, now.Enqueued, now.SendBefore
@@ -133,7 +142,7 @@ func (w *writer) rewrite(ctx context.Context, rec *persist.Record, heeds bool, w
 		err = write()
 	}
 	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
-		w.holder.leases.Unwritten()
+		w.holder.claims.Unwritten()
 	}
 	return err
 }

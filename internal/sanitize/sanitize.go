@@ -1,8 +1,9 @@
-// Package sanitize makes errors of other people's code fit to be logged and returned: the network's, a
-// transport's, a body reader's, those of functions in a Config.
+// Package sanitize makes errors of other people's code fit to be logged, recorded and returned: the network's, a
+// transport's, a body reader's, those of functions in a Config, the causes of contexts.
 package sanitize
 
 import (
+	"context"
 	"net/url"
 	"strings"
 )
@@ -10,31 +11,50 @@ import (
 // textMax is the number of bytes kept of a text.
 const textMax = 300
 
+// Cause is context.Cause with a cleaned text, as of Error. All causes of contexts are read by it: a caller may end a context with
+// any error, as an errgroup does with that of another request, and the cause gets into records, logs and errors.
+func Cause(ctx context.Context) error { return Error(context.Cause(ctx)) }
+
 // Error returns err with a cleaned text: no URL beyond scheme and host, no query string and nothing in
 // double quotes. These parts may spell out a credential, or bytes of an answer. errors.Is and
-// errors.As find the same errors as before. A nil err stays nil.
+// errors.As find the same errors as before. A nil err stays nil, as does a *url.Error without an error.
 func Error(err error) error {
-	if ue, ok := err.(*url.Error); ok { // it spells out the URL and adds nothing
+	ue, ok := err.(*url.Error)
+	if ok { // it spells out the URL and adds nothing
 		err = ue.Err
 	}
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
-	if clean := Text(text); clean != text {
-		return &sanitized{text: clean, err: err}
+	if clean := Text(text); ok || clean != text {
+		return &sanitized{text: clean, err: err, around: ue}
 	}
 	return err
 }
 
 // sanitized is an error with a replaced text.
 type sanitized struct {
-	text string
-	err  error
+	text   string
+	err    error
+	around *url.Error // left out of the text; nil: nothing was
 }
 
 func (e *sanitized) Error() string { return e.text }
 func (e *sanitized) Unwrap() error { return e.err }
+
+// Is reports whether target is the error left out of the text.
+func (e *sanitized) Is(target error) bool { return e.around != nil && target == error(e.around) }
+
+// As sets target to the error left out of the text, if it is of this type.
+func (e *sanitized) As(target any) bool {
+	to, is := target.(**url.Error)
+	if !is || e.around == nil {
+		return false
+	}
+	*to = e.around
+	return true
+}
 
 // Text returns s as one line of at most about 300 bytes, without the contents of double quotes, and of URLs
 // only scheme and host. A text without such parts is returned as it is.

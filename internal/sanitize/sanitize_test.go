@@ -1,6 +1,7 @@
 package sanitize_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/url"
@@ -38,6 +39,17 @@ func TestErrorKeepsItsIdentity(t *testing.T) {
 	err := sanitize.Error(&url.Error{Op: "Get", URL: "https://h/?sig=s3cret", Err: io.ErrUnexpectedEOF})
 	if err == nil || !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("%v", err)
+	}
+	sibling := &url.Error{Op: "Get", URL: "https://h/?sig=s3cret", Err: io.ErrUnexpectedEOF}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := sanitize.Cause(ctx); err != nil {
+		t.Errorf("before its end a context has the cause %v", err)
+	}
+	cancel(sibling)
+	var found *url.Error
+	err = sanitize.Cause(ctx)
+	if !errors.Is(err, sibling) || !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || !errors.As(err, &found) || found != sibling || err.Error() != "unexpected EOF" {
+		t.Errorf("of the cause became %v, as %v", err, found)
 	}
 	quoted := errors.Join(io.EOF, errors.New(`bad "s3cret"`))
 	if err := sanitize.Error(quoted); !errors.Is(err, io.EOF) || strings.Contains(err.Error(), "s3cret") {

@@ -38,6 +38,7 @@ func openFile(t *testing.T, dir string, n int) *file {
 	return f
 }
 
+// path returns the path of the present journal file.
 func (f *file) path() string { return filepath.Join(f.dir, fmt.Sprintf("%d.db", f.n)) }
 
 // sync keeps the present bytes of the file. It is not synced to a real disk.
@@ -55,7 +56,7 @@ func (f *file) sync(to *os.File) error {
 	return err
 }
 
-// crash implements [store].
+// crash implements [store]. The next life opens the file as it was at its last sync.
 func (f *file) crash(*rand.Rand) store {
 	f.mu.Lock()
 	f.over = true
@@ -77,6 +78,7 @@ func (f *file) durable(id persist.ID) (persist.Record, bool) {
 	return rec, err == nil
 }
 
+// heal does nothing: a real file has no faults.
 func (f *file) heal() {} // nothing fails
 
 // all implements store. Each record of the file is durable.

@@ -20,7 +20,7 @@ type faultyJournal struct {
 	skipped bool                // the next Flush does nothing
 }
 
-// faulty is the journal with the world's bug.
+// faulty wraps a journal to give it the world's bug. A world without a bug gets j itself.
 func (w *world) faulty(j persist.Journal) persist.Journal {
 	if w.bug == "" {
 		return j
@@ -28,7 +28,7 @@ func (w *world) faulty(j persist.Journal) persist.Journal {
 	return &faultyJournal{Journal: j, bug: w.bug, gone: map[persist.ID]bool{}}
 }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. With one of four bugs it returns a false record: see stale and read.
 func (j *faultyJournal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if stale, ok := j.stale(ctx, rec); ok {
 		return stale, false, nil
@@ -44,7 +44,8 @@ func (j *faultyJournal) Begin(ctx context.Context, rec persist.Record) (persist.
 	return j.read(standing), created, err
 }
 
-// stale is an answer that is not this operation's.
+// stale returns a false record in place of the operation's own, for two bugs: an answer from another operation, or another account's record. It
+// returns false if Begin shall work as usual.
 func (j *faultyJournal) stale(ctx context.Context, rec persist.Record) (persist.Record, bool) {
 	j.mu.Lock()
 	gone, answer := j.gone[rec.ID], j.answer
@@ -62,7 +63,7 @@ func (j *faultyJournal) stale(ctx context.Context, rec persist.Record) (persist.
 	return persist.Record{}, false
 }
 
-// read is a record as the client gets it.
+// read returns a record as the client gets it: with the change of the journal's bug, if the bug concerns reads.
 func (j *faultyJournal) read(rec persist.Record) persist.Record {
 	switch {
 	case j.bug == BugNoWindow:
@@ -75,13 +76,13 @@ func (j *faultyJournal) read(rec persist.Record) persist.Record {
 	return rec
 }
 
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]. The record has the change of read.
 func (j *faultyJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := j.Journal.Get(ctx, id)
 	return j.read(rec), err
 }
 
-// List implements [persist.Journal].
+// List implements [persist.Journal]. The records have the change of read. Those that q no longer selects after the change are left out.
 func (j *faultyJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		for rec, err := range j.Journal.List(ctx, q) {
@@ -96,7 +97,7 @@ func (j *faultyJournal) List(ctx context.Context, q persist.Query) iter.Seq2[per
 	}
 }
 
-// Update implements [persist.Journal].
+// Update implements [persist.Journal]. One bug forgets an operation in doubt. Another one loses the mark of an Enqueue.
 func (j *faultyJournal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if j.bug == BugForgetInDoubt && rec.State == persist.StatePending && rec.MaybeSent && !rec.NextAttempt.IsZero() {
 		return rec, j.Journal.Forget(ctx, rec)
@@ -110,7 +111,7 @@ func (j *faultyJournal) Update(ctx context.Context, rec persist.Record) (persist
 	return j.read(rec), err
 }
 
-// Forget implements [persist.Journal].
+// Forget implements [persist.Journal]. It notes the ID, for BugStaleAnswer.
 func (j *faultyJournal) Forget(ctx context.Context, rec persist.Record) error {
 	j.mu.Lock()
 	j.gone[rec.ID] = true
@@ -118,7 +119,7 @@ func (j *faultyJournal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.Journal.Forget(ctx, rec)
 }
 
-// Finish implements [persist.Journal].
+// Finish implements [persist.Journal]. Two bugs drop a mark of the record. Two others make the next Flush do nothing.
 func (j *faultyJournal) Finish(ctx context.Context, rec persist.Record) error {
 	if j.bug == BugNeverUnreported {
 		rec.Unreported = false
@@ -136,7 +137,7 @@ func (j *faultyJournal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.Journal.Finish(ctx, rec)
 }
 
-// FinishLate implements [persist.LateFinisher].
+// FinishLate implements [persist.LateFinisher]. Two bugs change it: the end is dropped, or the record gets the answer of the FinishLate before.
 func (j *faultyJournal) FinishLate(ctx context.Context, rec persist.Record) error {
 	j.mu.Lock()
 	last := j.answer
@@ -151,10 +152,10 @@ func (j *faultyJournal) FinishLate(ctx context.Context, rec persist.Record) erro
 	return j.Journal.(persist.LateFinisher).FinishLate(ctx, rec)
 }
 
-// FinishesLate implements [persist.LateFinisher].
+// FinishesLate implements [persist.LateFinisher]. It returns j and not the embedded journal, so clients call j's FinishLate with its bugs.
 func (j *faultyJournal) FinishesLate() persist.Journal { return j }
 
-// Flush implements [persist.Journal].
+// Flush implements [persist.Journal]. After the Finish of a lazy bug it does nothing.
 func (j *faultyJournal) Flush(ctx context.Context) error {
 	j.mu.Lock()
 	skipped := j.skipped

@@ -17,7 +17,7 @@ type faultyTransport struct {
 	n   atomic.Int64
 }
 
-// transport is the client's transport with the bug.
+// transport returns the client's transport with the bug.
 func (b Bug) transport(rt http.RoundTripper) http.RoundTripper {
 	switch b {
 	case BugKeyPerAttempt, BugNewKeyAfter422, BugHeadIsEnough, BugDropOnCancel:
@@ -26,7 +26,7 @@ func (b Bug) transport(rt http.RoundTripper) http.RoundTripper {
 	return rt
 }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. It sends the request with the fault of the bug: another key, a second send, or a faulty body of the answer.
 func (t *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {
@@ -64,7 +64,7 @@ type faultyBody struct {
 	ctx context.Context
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. One bug takes an error for the end of the body. The other loses a whole body if the caller has just left.
 func (b *faultyBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.bug == BugHeadIsEnough && err != nil {

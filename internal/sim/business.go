@@ -60,8 +60,7 @@ func reference() *profile.Reference {
 // foundWithin is longer than a request may be on its way, and at work.
 const foundWithin = 3 * time.Minute
 
-// decline is a final no stored by the API. In Stripe's way it may ask to be tried
-// again all the same.
+// decline answers with a final refusal, which the API stores. With again, the answer asks for another attempt, as Stripe's answers may.
 func (w *world) decline(rw http.ResponseWriter, ref, note string, again bool) {
 	if w.plan.Setting.Profile.ShouldRetry.Header == "" {
 		say(rw, http.StatusPaymentRequired, "application/problem+json", fmt.Sprintf(`{"title":"declined","reference":%q,"detail":%q}`, ref, note))

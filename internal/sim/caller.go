@@ -101,7 +101,7 @@ func (w *world) newOrder(s Step) *order {
 	return o
 }
 
-// key is the key of this try.
+// key returns the key of the order's present try.
 func (o *order) key() oncehttp.Key {
 	ref := o.ref
 	if o.kind == reuser {
@@ -110,7 +110,7 @@ func (o *order) key() oncehttp.Key {
 	return oncehttp.NewScope("order").Key("u", ref).Generation(o.gen)
 }
 
-// client is the client of the order's account.
+// client returns the client of the order's account.
 func (o *order) client(l *life) *oncehttp.Client {
 	if l.w.plan.Setting.Pairs && l.w.dice.chance(0.5, "which of two", o.id<<8|o.gen) {
 		return l.clients[slices.Index(l.clients, l.of(o.account))+l.w.plan.Setting.clients()]
@@ -130,7 +130,7 @@ func (o *order) request(w *world) *http.Request {
 	return o.req
 }
 
-// newRequest is the order's request in a new value.
+// newRequest returns the order's request in a new value.
 func (w *world) newRequest(o *order, once bool) *http.Request {
 	size := w.dice.of("size "+o.ref, 0).IntN(200) // the same for two orders with the same reference
 	var body io.Reader = strings.NewReader(`{"order":"` + o.ref + `","note":"` + strings.Repeat("n", size) + `"}`)
@@ -155,8 +155,8 @@ func (w *world) newRequest(o *order, once bool) *http.Request {
 	return req
 }
 
-// method returns the method of an order's requests. If the API honours no key on it, a request is sent once at most, for any
-// acts of the caller.
+// method returns the method of an order's requests: POST, or in some settings also PUT or PATCH, on which the API ignores keys. Such a request may be
+// sent once at most, whatever the caller does.
 func (w *world) method(o *order) string {
 	other := w.dice.unit("method "+o.ref, 0)
 	switch {
@@ -233,8 +233,8 @@ func (w *world) remembered() time.Duration {
 	return min(w.plan.Setting.KeepAnswer, w.plan.Setting.Profile.Window.Floor)
 }
 
-// together runs calls side by side. The caller combines their verdicts with
-// care: it goes on to a new key only if all of them allow it.
+// together runs calls side by side, and combines their verdicts: paid if one of them is paid; the common verdict if all agree; else unknown. So the
+// caller goes on to a new key only if all calls allow it.
 func (w *world) together(calls ...func() verdict) verdict {
 	verdicts := make([]verdict, len(calls))
 	var all sync.WaitGroup

@@ -13,10 +13,10 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// plannedCall returns the call of this round. Its way to name its key, its patience, and
-// the soundness of its request are drawn for each.
+// plannedCall returns the call of this round. For each call it draws at random how the key is named, when the call's context ends, and whether the
+// request is valid.
 func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
-	ctx, cancel := w.patience(o, r)
+	ctx, cancel := w.callContext(o, r)
 	req := o.request(w).WithContext(ctx)
 	if r.IntN(2) == 0 && ctx.Done() == nil {
 		req = o.req // the very same value
@@ -52,11 +52,10 @@ func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
 	return func() verdict { defer cancel(); defer w.closed(o, req); return w.call(o, l, key, do) }
 }
 
-// secondCall returns another call for the same order, beside the first: another Do, joining
-// the first or coming after it, or an Enqueue. The Enqueue has to outlive the first
-// with any result of that. Some Enqueues come at the moment of the first's giving up its key.
+// secondCall returns a second call for the same order, beside the first. It is a Do or an Enqueue. It starts after a drawn delay; half of the
+// Enqueues start when the first call frees the key. An Enqueue must be kept whatever the first call's result.
 func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
-	ctx, cancel := w.patience(o, r)
+	ctx, cancel := w.callContext(o, r)
 	kept := o.req
 	o.req = nil
 	req := o.request(w).WithContext(ctx)
@@ -81,17 +80,16 @@ func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
 	}
 }
 
-// withKey names the key as a program without DoKey does.
+// withKey returns a copy of req with key in the header Idempotency-Key, as programs without DoKey send it.
 func withKey(req *http.Request, key oncehttp.Key) *http.Request {
 	req = req.Clone(req.Context())
 	req.Header.Set("Idempotency-Key", string(key))
 	return req
 }
 
-// patience returns the context of a caller's wait: most wait for ever, and at the end all. Others have a
-// deadline, leave at some time, or leave at the very moment of their whole answer,
-// not classified yet.
-func (w *world) patience(o *order, r *rand.Rand) (context.Context, context.CancelFunc) {
+// callContext returns the context of one call, and its cancel function. In the calm at the end, and for half of the other calls, the context never
+// ends. Otherwise it ends within 20 s, within 1 ms, or when the whole answer has been read (before the client classifies it).
+func (w *world) callContext(o *order, r *rand.Rand) (context.Context, context.CancelFunc) {
 	ctx := w.as(context.Background(), o.account)
 	if w.calm.Load() {
 		return ctx, func() {}
@@ -114,10 +112,7 @@ func (w *world) patience(o *order, r *rand.Rand) (context.Context, context.Cance
 	}
 }
 
-// failingReader is a body that breaks off.
-
-// plainClient returns the client of code with no knowledge of this module. One in three
-// follows redirects.
+// plainClient returns the client for code that does not know this module. For one in three orders it follows redirects.
 func plainClient(c *oncehttp.Client, o *order) *http.Client {
 	if o.id%3 == 0 {
 		return &http.Client{Transport: c.Transport()}
@@ -130,8 +125,8 @@ const bodyMax = 4000
 
 var errBody = errors.New("sim: the body cannot be read")
 
-// spoil makes a request unfit for sending by any client. Without a key it stays the same
-// request, as far as it can be read: nothing else identifies the repeat.
+// spoil returns an invalid copy of req, which no client may send. keyed is false if the request has no key: then the URL and the key header stay,
+// since the request alone identifies the repeat.
 func spoil(req *http.Request, r *rand.Rand, keyed bool) *http.Request {
 	ctx := req.Context()
 	bad := req.Clone(ctx)
@@ -165,6 +160,7 @@ func spoil(req *http.Request, r *rand.Rand, keyed bool) *http.Request {
 	return bad
 }
 
+// failingReader is a body that breaks off.
 type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errBody }

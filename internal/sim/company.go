@@ -153,7 +153,7 @@ type limiter struct {
 
 var errLimited = errors.New("sim: not now")
 
-// Wait implements [oncehttp.Limiter].
+// Wait implements [oncehttp.Limiter]. By chance it refuses, or waits up to 3 minutes. When nothing fails any more, it returns at once.
 func (m *limiter) Wait(ctx context.Context) error {
 	r := m.l.w.dice.of("limiter "+m.l.name, int(m.asked.Add(1)))
 	switch {

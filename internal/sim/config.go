@@ -50,9 +50,8 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 
 func accountName(n int) string { return "account" + strconv.Itoa(n) }
 
-// newKey returns the key of a request without one: another for each call, or always the
-// same for the same request. It is not random: the server's faults depend on
-// the key, and must be the same in each run of the seed.
+// newKey is Config.NewKey of the simulation: it returns the key of a request without one. With FixedKeys, equal paths have equal keys; otherwise each
+// call gets a new key. The keys are not random: the server's faults depend on the key, and must be the same in each run of a seed.
 func (w *world) newKey(req *http.Request) (oncehttp.Key, error) {
 	if w.plan.Setting.FixedKeys {
 		return oncehttp.Key("fixed:" + req.URL.Path), nil
@@ -112,7 +111,8 @@ func (v variant) secrets(cfg *oncehttp.Config) {
 	}
 }
 
-// carry puts the possibly secret values into a request.
+// carry adds two headers and a query to req, each with a value made of ref. A client may count these as secret. It adds nothing unless the setting
+// says so.
 func (w *world) carry(req *http.Request, ref string) {
 	if !w.plan.Setting.Changes.Secrets {
 		return

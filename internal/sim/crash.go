@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// crash returns the disk after a loss of power, or the end of the only process: all
-// durable changes, and a part of the rest, drawn from r.
+// crash returns the disk after a loss of power, or the end of the only process. It keeps all durable changes and, by chance, a part of the others.
+// The old disk is closed.
 func (d *disk) crash(r *rand.Rand) store {
 	d.mu.Lock()
 	defer d.mu.Unlock()

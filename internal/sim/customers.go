@@ -44,7 +44,7 @@ func (s *Setting) clients() int {
 	return 1
 }
 
-// account is the account of a customer's records.
+// account returns the account of a customer's records.
 func (s *Setting) account(customer string) string {
 	switch s.Customers {
 	case byAccount:
@@ -97,12 +97,12 @@ func (w *world) assign(l *life, key oncehttp.Key) {
 	w.logf("operator: %s is assigned: %v", key, err)
 }
 
-// unassigned reports whether a record stands under none, and the life's clients name an account.
+// unassigned reports whether a record has no account, although the life's clients name one.
 func (l *life) unassigned(rec persist.Record) bool {
 	return l.w.plan.Setting.Changes.Accounts > 0 && rec.Account == "" && l.account(0) != ""
 }
 
-// of is the client of a customer.
+// of returns the client of a customer.
 func (l *life) of(customer string) *oncehttp.Client {
 	if l.w.plan.Setting.Customers != apart {
 		return l.clients[0]
@@ -113,7 +113,7 @@ func (l *life) of(customer string) *oncehttp.Client {
 // customerKey is the key of the customer in the context of a call, for the simulator only.
 type customerKey struct{}
 
-// as is a context for the calls of a customer.
+// as returns a context for the calls of a customer.
 func (w *world) as(ctx context.Context, customer string) context.Context {
 	if w.plan.Setting.Customers == byAccount {
 		ctx = oncehttp.ContextWithAccount(ctx, customer)
@@ -163,7 +163,7 @@ func (m *model) owns(ctx context.Context, rec persist.Record) {
 	m.owners[credentialsOf(rec)] = customer
 }
 
-// customer returns the owner of a record. The caller holds mu.
+// customer returns the customer who owns a record, by the setting of the run. The caller holds mu.
 func (m *model) customer(rec persist.Record) string {
 	switch m.w.plan.Setting.Customers {
 	case byAccount:
@@ -183,7 +183,8 @@ func (m *model) customerOf(rec persist.Record) string {
 	return m.customer(rec)
 }
 
-// keeper returns the owner of the operation under a key used by an order's caller: another customer maybe. The caller holds mu.
+// keeper returns the owner of the operation under a key that the order's caller uses. It may be another customer if only the credentials tell
+// customers apart. The caller holds mu.
 func (m *model) keeper(o *order, id persist.ID) string {
 	if owner := m.op(id).customer; owner != "" && m.w.plan.Setting.Customers == byCredentials {
 		return owner
@@ -195,7 +196,8 @@ func (m *model) keeper(o *order, id persist.ID) string {
 // holds mu.
 func (m *model) others(o *order, id persist.ID) bool { return m.keeper(o, id) != o.account }
 
-// strange returns a caller's verdict on an error about another's operation: the error must hold nothing of this operation.
+// strange checks the error of a call that met another customer's operation: the error must tell nothing of that operation. It returns the verdict of
+// the caller: stuck if only the credentials tell customers apart and nothing fails any more, else unknown.
 func (m *model) strange(o *order, err error) verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()

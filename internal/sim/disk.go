@@ -62,7 +62,7 @@ func newDisk(d dice, fails float64, bug Bug) *disk {
 	return made
 }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. The change is durable when it returns without an error.
 func (d *disk) Begin(ctx context.Context, rec persist.Record) (standing persist.Record, created bool, err error) {
 	err = d.write(rec.ID, true, func() (*change, error) {
 		if standing, created, err = d.mem.Begin(ctx, rec); err != nil || !created {
@@ -77,7 +77,7 @@ func (d *disk) Begin(ctx context.Context, rec persist.Record) (standing persist.
 	return standing, created, nil
 }
 
-// Update implements [persist.Journal].
+// Update implements [persist.Journal]. The change is durable when it returns without an error.
 func (d *disk) Update(ctx context.Context, rec persist.Record) (updated persist.Record, err error) {
 	err = d.write(rec.ID, true, func() (*change, error) {
 		if updated, err = d.mem.Update(ctx, rec); err != nil {
@@ -91,7 +91,7 @@ func (d *disk) Update(ctx context.Context, rec persist.Record) (updated persist.
 	return updated, nil
 }
 
-// Finish implements [persist.Journal].
+// Finish implements [persist.Journal]. The change is visible at once, and durable a little later.
 func (d *disk) Finish(ctx context.Context, rec persist.Record) error {
 	return d.finish(ctx, rec, false)
 }
@@ -101,7 +101,7 @@ func (d *disk) FinishLate(ctx context.Context, rec persist.Record) error {
 	return d.finish(ctx, rec, true)
 }
 
-// FinishesLate implements [persist.LateFinisher].
+// FinishesLate implements [persist.LateFinisher]. It returns the disk itself.
 func (d *disk) FinishesLate() persist.Journal { return d }
 
 // finish is Finish and FinishLate; durable: it returns after the commit only.
@@ -162,7 +162,7 @@ func (d *disk) Assign(ctx context.Context, rec persist.Record, account string) (
 	return assigned, nil
 }
 
-// Secret implements [persist.Journal].
+// Secret implements [persist.Journal]. The secret is the same after each crash.
 func (d *disk) Secret(context.Context) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,11 +219,12 @@ func (d *disk) forgetting() bool {
 	return slices.ContainsFunc(d.wait, func(c change) bool { return c.gone })
 }
 
+// unsettled reports whether somebody waits for the durability of a change of the record. The caller holds mu.
 func (d *disk) unsettled(id persist.ID) bool {
 	return slices.ContainsFunc(d.wait, func(c change) bool { return c.waited && c.rec.ID == id })
 }
 
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]. After a failed commit it returns the error of that commit.
 func (d *disk) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -233,7 +234,7 @@ func (d *disk) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	return d.mem.Get(ctx, id)
 }
 
-// List implements [persist.Journal].
+// List implements [persist.Journal]. After a failed commit it returns the error of that commit.
 func (d *disk) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -243,7 +244,7 @@ func (d *disk) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Reco
 	return d.mem.List(ctx, q)
 }
 
-// Flush implements [persist.Journal].
+// Flush implements [persist.Journal]. When it returns without an error, all changes before the call are durable.
 func (d *disk) Flush(context.Context) error {
 	d.mu.Lock()
 	if err := d.broken; err != nil {

@@ -12,12 +12,13 @@ import (
 // claimFunc is a Claim or a ClaimToSend.
 type claimFunc func(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
 
-// Claim implements [persist.Claimer]. A lost lease would cost a send at most.
+// Claim implements [persist.Claimer]. A crash may take the claim back. Another process can then claim the record too early, and the operation is sent
+// once more at most.
 func (d *disk) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	return d.claim(ctx, d.mem.Claim, nil, q, owner, lease, n)
 }
 
-// ClaimToSend implements [persist.SendClaimer]. Its marks are durable when it returns.
+// ClaimToSend implements [persist.SendClaimer]. MaybeSent and FirstSent, which it sets, are durable when it returns.
 func (d *disk) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
 	claim := func(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 		return d.mem.ClaimToSend(ctx, q, owner, lease, sending, n)
@@ -28,7 +29,8 @@ func (d *disk) ClaimToSend(ctx context.Context, q persist.Query, owner string, l
 	}, q, owner, lease, n)
 }
 
-// claim makes one of the two claims of the journal in memory; mark is not nil for the marking one.
+// claim calls take, the Claim or ClaimToSend of the journal in memory, and records the changes for a crash. mark sets in a record the fields set by
+// ClaimToSend; nil for Claim. claim returns when the changes are durable.
 func (d *disk) claim(ctx context.Context, take claimFunc, mark func(rec *persist.Record, now time.Time), q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,7 +56,7 @@ func (d *disk) claim(ctx context.Context, take claimFunc, mark func(rec *persist
 	return claimed, now, err
 }
 
-// DueTimes implements [persist.DueTimes].
+// DueTimes implements [persist.DueTimes]. After a failed commit, it returns the commit's error.
 func (d *disk) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +66,7 @@ func (d *disk) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime
 	return d.mem.DueTimes(ctx, q)
 }
 
-// Now implements [persist.Claimer].
+// Now implements [persist.Claimer]. After a failed commit, it returns the commit's error.
 func (d *disk) Now(ctx context.Context) (time.Time, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,7 +76,7 @@ func (d *disk) Now(ctx context.Context) (time.Time, error) {
 	return d.mem.Now(ctx)
 }
 
-// Renew implements [persist.Claimer]. A crash loses its effect.
+// Renew implements [persist.Claimer]. The new end of a lease is not durable: after a crash, the lease ends when it would have ended without Renew.
 func (d *disk) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,10 +17,8 @@ type change struct {
 	waited bool // a caller waits until it is durable, and so do other callers of the record
 }
 
-// write makes one change in memory, and waits until it is durable if durable. Before
-// anything is written it may fail for good, as on a full disk; then nothing has changed.
-// Afterwards the commit may fail, and then nothing is known: the journal refuses all
-// work until a crash has decided.
+// write makes one change in memory, and waits until it is durable if durable is true. It may fail before anything is written, as on a full disk: then
+// nothing has changed, for certain. Later the commit may fail: then nothing is known, and the journal refuses all work until a crash has decided.
 func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error)) error {
 	d.mu.Lock()
 	d.quiet(id)

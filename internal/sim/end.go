@@ -244,7 +244,7 @@ func (m *model) unfinished(o *order, all []persist.Record, key oncehttp.Key) str
 	return ""
 }
 
-// number is the number of an account; 0 of the unnamed one.
+// number returns the number of an account; 0 of the unnamed one.
 func number(account string) int {
 	at := strings.LastIndex(account, "account")
 	if at < 0 {
@@ -254,7 +254,7 @@ func number(account string) int {
 	return n
 }
 
-// lastPass resumes everything due. A pass without an end is a failure.
+// lastPass resumes everything due, at the end of the world. A pass that does not end within lastPassMax is a failure.
 func (w *world) lastPass(c *oncehttp.Client) {
 	defer w.noPanic("the last pass")
 	ctx, cancel := context.WithTimeout(context.Background(), lastPassMax)

@@ -76,7 +76,7 @@ type zipped struct {
 	ended error
 }
 
-// Read implements [io.Reader].
+// Read implements [io.Reader]. It compresses the body piece by piece, so that no piece waits for the next one.
 func (z *zipped) Read(p []byte) (int, error) {
 	for z.ready.Len() == 0 && z.ended == nil {
 		piece := make([]byte, 512)
@@ -93,7 +93,7 @@ func (z *zipped) Read(p []byte) (int, error) {
 	return 0, z.ended
 }
 
-// Close implements [io.Closer].
+// Close implements [io.Closer]. It closes the uncompressed body.
 func (z *zipped) Close() error { return z.plain.Close() }
 
 // unzipped returns the text of an answer's body, decoded if it is encoded.

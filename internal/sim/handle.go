@@ -43,7 +43,7 @@ var (
 	_ persist.LateFinisher = lateHandle{}
 )
 
-// journalOf is the journal for a life.
+// journalOf returns the journal for one life of a process. shared: other processes use the journal, too.
 func journalOf(l *life, shared bool) persist.Journal {
 	h := &handle{life: l, to: l.w.faulty(l.store), clock: l.clock}
 	if l.w.plan.Setting.Late {
@@ -58,7 +58,7 @@ func journalOf(l *life, shared bool) persist.Journal {
 	return h
 }
 
-// DueTimes implements [persist.DueTimes].
+// DueTimes implements [persist.DueTimes]. Times are by the clock of the process.
 func (h timedHandle) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if h.step("due") {
 		return nil, errDead
@@ -71,7 +71,7 @@ func (h timedHandle) DueTimes(ctx context.Context, q persist.Query) ([]persist.D
 	return all, h.life.heed(err)
 }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. The process may die before it or after it. The model learns of each created record.
 func (h *handle) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if h.step("begin") {
 		return persist.Record{}, false, errDead
@@ -87,7 +87,7 @@ func (h *handle) Begin(ctx context.Context, rec persist.Record) (persist.Record,
 	return h.out(standing), created, h.life.heed(err)
 }
 
-// Update implements [persist.Journal].
+// Update implements [persist.Journal]. The process may die before it or after it. The model learns of each change.
 func (h *handle) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if h.step("update") {
 		return persist.Record{}, errDead
@@ -100,12 +100,12 @@ func (h *handle) Update(ctx context.Context, rec persist.Record) (persist.Record
 	return h.out(updated), h.life.heed(err)
 }
 
-// Finish implements [persist.Journal].
+// Finish implements [persist.Journal]. The process may die before it or after it.
 func (h *handle) Finish(ctx context.Context, rec persist.Record) error {
 	return h.around("finish", func() error { return h.to.Finish(ctx, h.in(rec)) })
 }
 
-// Forget implements [persist.Journal].
+// Forget implements [persist.Journal]. The process may die before it or after it. To forget an enqueued operation is a failure of the model.
 func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
 	return h.around("forget", func() error {
 		acked := h.life.w.model.isAcknowledged(rec.ID)
@@ -120,7 +120,7 @@ func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
-// Amend implements [persist.Journal].
+// Amend implements [persist.Journal]. The process may die before it or after it. Times are by the clock of the process.
 func (h *handle) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if h.life.step("amend") {
 		return persist.Record{}, errDead
@@ -132,7 +132,7 @@ func (h *handle) Amend(ctx context.Context, rec persist.Record) (persist.Record,
 	return h.out(amended), h.life.heed(err)
 }
 
-// Assign implements [persist.Journal].
+// Assign implements [persist.Journal]. The process may die before it or after it. Times are by the clock of the process.
 func (h *handle) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if h.life.step("assign") {
 		return persist.Record{}, errDead
@@ -144,25 +144,26 @@ func (h *handle) Assign(ctx context.Context, rec persist.Record, account string)
 	return h.out(assigned), h.life.heed(err)
 }
 
-// Secret implements [persist.Journal].
+// Secret implements [persist.Journal]. No process dies in it.
 func (h *handle) Secret(ctx context.Context) ([]byte, error) { return h.to.Secret(ctx) }
 
-// Fact implements [persist.Journal].
+// Fact implements [persist.Journal]. No process dies in it.
 func (h *handle) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	return h.to.Fact(ctx, name, old, value)
 }
 
-// MarkReported implements [persist.Journal].
+// MarkReported implements [persist.Journal]. The process may die before it or after it.
 func (h *handle) MarkReported(ctx context.Context, id persist.ID) error {
 	return h.around("report", func() error { return h.to.MarkReported(ctx, id) })
 }
 
-// Flush implements [persist.Journal].
+// Flush implements [persist.Journal]. The process may die before it or after it.
 func (h *handle) Flush(ctx context.Context) error {
 	return h.around("flush", func() error { return h.to.Flush(ctx) })
 }
 
-// step is a moment at which the process may die. A call of a journal on a server takes as long as its way there and back.
+// step reports whether the process dies at this moment of a call, named what. Before that it waits for the way to a distant journal, if the setting
+// has one.
 func (h *handle) step(what string) bool {
 	if far := h.life.w.plan.Setting.Far; far > 0 {
 		n := h.ways.Add(1)
@@ -183,7 +184,7 @@ func (h *handle) around(what string, f func() error) error {
 	return h.life.heed(err)
 }
 
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]. The process may die before it. Times are by the clock of the process.
 func (h *handle) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	if h.step("get") {
 		return persist.Record{}, errDead
@@ -192,7 +193,7 @@ func (h *handle) Get(ctx context.Context, id persist.ID) (persist.Record, error)
 	return h.out(rec), err
 }
 
-// List implements [persist.Journal].
+// List implements [persist.Journal]. The process may die before it. Times are by the clock of the process.
 func (h *handle) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	q.DueBy = later(q.DueBy, -h.clock)
 	return func(yield func(persist.Record, error) bool) {
@@ -208,12 +209,12 @@ func (h *handle) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Re
 	}
 }
 
-// Claim implements [persist.Claimer].
+// Claim implements [persist.Claimer]. The process may die before the claim or after it; times are by the clock of the process.
 func (h sharedHandle) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	return h.claim(ctx, "claim", h.store().Claim, q, owner, lease, n)
 }
 
-// ClaimToSend implements [persist.SendClaimer].
+// ClaimToSend implements [persist.SendClaimer]. The process may die before the claim or after it; times are by the clock of the process.
 func (h sharedHandle) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
 	claim := func(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 		return h.store().ClaimToSend(ctx, q, owner, lease, sending, n)
@@ -221,7 +222,8 @@ func (h sharedHandle) ClaimToSend(ctx context.Context, q persist.Query, owner st
 	return h.claim(ctx, "claim to send", claim, q, owner, lease, n)
 }
 
-// claim is either claim of the store.
+// claim calls claim, the Claim or ClaimToSend of the store, between two steps at which the process may die. With BugNoLease, the leases have ended
+// already.
 func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	if h.step(step) {
 		return nil, time.Time{}, errDead
@@ -243,7 +245,7 @@ func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q
 	return claimed, later(now, h.clock), err
 }
 
-// Now implements [persist.Claimer]. The clock of the journal is right; seen from a process with a wrong clock, it is not.
+// Now implements [persist.Claimer]. It returns the journal's time, which is right, as a process with a wrong clock sees it.
 func (h sharedHandle) Now(ctx context.Context) (time.Time, error) {
 	if h.step("now") {
 		return time.Time{}, errDead
@@ -252,7 +254,7 @@ func (h sharedHandle) Now(ctx context.Context) (time.Time, error) {
 	return later(now, h.clock), h.life.heed(err)
 }
 
-// Renew implements [persist.Claimer].
+// Renew implements [persist.Claimer]. The process may die before it reaches the journal. now is by the clock of the process.
 func (h sharedHandle) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
 	if h.step("renew") {
 		return nil, time.Time{}, errDead
@@ -261,9 +263,10 @@ func (h sharedHandle) Renew(ctx context.Context, owner string, lease time.Durati
 	return held, later(now, h.clock), h.life.heed(err)
 }
 
+// store returns the journal of the life, which must be a persist.SendClaimer.
 func (h sharedHandle) store() persist.SendClaimer { return h.life.store.(persist.SendClaimer) }
 
-// Sweep implements [persist.Journal].
+// Sweep implements [persist.Journal]. The process may die before it. l.Now is by the clock of the process.
 func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if h.step("sweep") {
 		return 0, errDead
@@ -275,10 +278,10 @@ func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 // Close implements [persist.Journal]. The world closes the journal beneath.
 func (h *handle) Close() error { return nil }
 
-// in returns a record as it is written.
+// in returns a record of the process as the journal keeps it: with true times.
 func (h *handle) in(rec persist.Record) persist.Record { return shift(rec, -h.clock) }
 
-// out returns a record as the process reads it.
+// out returns a record of the journal as the process reads it: with the times of the process's own clock.
 func (h *handle) out(rec persist.Record) persist.Record { return h.life.known(shift(rec, h.clock)) }
 
 // shift moves all times of a record, on a copy. The journal keeps true times,
@@ -298,7 +301,7 @@ func shift(rec persist.Record, by time.Duration) persist.Record {
 	return rec
 }
 
-// later is t moved, unless it is not set.
+// later returns t moved by by; a zero t stays zero.
 func later(t time.Time, by time.Duration) time.Time {
 	if t.IsZero() {
 		return t

@@ -28,7 +28,7 @@ func (h lateHandle) FinishLate(ctx context.Context, rec persist.Record) error {
 	return err
 }
 
-// FinishesLate implements [persist.LateFinisher].
+// FinishesLate implements [persist.LateFinisher]. It returns h and not the journal inside, so h's own FinishLate is called.
 func (h lateHandle) FinishesLate() persist.Journal { return h }
 
 // Finish implements [persist.Journal]. Answers not allowed to be told early are told although it fails.
@@ -113,9 +113,9 @@ func (m *model) tells(l *life) map[persist.ID]bool {
 	return told
 }
 
-// recorded checks the operations with answers told by a life: they must be final, as stands shows them; only: of these, nil: of all.
-// An end may be missing if the journal has refused it, or was stale for it: the same key finds the answer again. A record
-// old enough for a sweep may be missing, too.
+// recorded checks the operations whose answers a life has told to callers: their records must be final. stands returns the record of an operation.
+// Only the operations of only are checked; nil means all. Two records may be missing or open: one of which the journal has refused the end, as the
+// same key finds the answer again; and one that is old enough for a sweep.
 func (m *model) recorded(l *life, stands func(persist.ID) (persist.Record, bool), only map[persist.ID]bool, when string) {
 	if !m.w.plan.Setting.Late || !l.told() {
 		return

@@ -112,7 +112,7 @@ func (m *model) failLocked(rule Invariant, format string, args ...any) {
 	}
 }
 
-// op returns the operation of a key. The caller holds mu.
+// op returns the operation of a key, and adds a new one if there is none. The caller holds mu.
 func (m *model) op(id persist.ID) *operation {
 	id = m.w.plan.Setting.canon(id)
 	o := m.ops[id]

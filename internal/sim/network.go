@@ -32,6 +32,7 @@ type network struct {
 	account int
 }
 
+// network returns the transport of one life for an account, with the world's bug, if that is one of the transport.
 func (w *world) network(l *life, account int) http.RoundTripper {
 	return w.bug.transport(&network{w: w, life: l, account: account})
 }
@@ -51,7 +52,7 @@ func (s *send) what() string {
 	return strings.Join([]string{s.req.Method, s.req.URL.Host, s.ref, s.req.URL.RawQuery, s.req.Header.Get("Content-Type"), s.req.Header.Get(versionHeader), s.customer, string(s.body)}, "\n")
 }
 
-// refOf returns the reference in a request's target: the last segment of its path.
+// refOf returns the reference of an order in a request's target: the last segment of the path.
 func refOf(target string) string {
 	path, _, _ := strings.Cut(target, "?")
 	return path[strings.LastIndexByte(path, '/')+1:]
@@ -165,10 +166,9 @@ func (n *network) pretend(s *send) {
 	}
 }
 
-// open reports whether a client has to count with an effect all the same: no answer, a
-// 2xx, a 409 or a 5xx. After any other answer a copy must not arrive any more. The
-// server would have said "nothing happened", and then let it happen: no client can
-// be right about such a server, and no network delivers a request again after its refusal.
+// open reports whether the client must expect an effect after this answer: there was none, or it was a 2xx, a 409 or a 5xx. After any other answer a
+// copy of the request must not arrive any more. Else the server would have told "nothing happened" and then have had the effect: no client can be
+// right with such a server.
 func open(resp *http.Response, err error) bool {
 	return err != nil || resp.StatusCode < 300 || resp.StatusCode >= 500 || resp.StatusCode == http.StatusConflict
 }
@@ -235,7 +235,7 @@ func (w *world) copy(s *send) {
 	}
 }
 
-// keyOf is the key of a request, however the header's name is spelled.
+// keyOf returns the key of a request, however the header's name is spelled.
 func keyOf(h http.Header) string {
 	for name, lines := range h {
 		if strings.EqualFold(name, "Idempotency-Key") && len(lines) > 0 {

@@ -114,8 +114,7 @@ func (w *world) resolve(ctx context.Context, l *life, seen look, abandons bool) 
 	w.logf("operator: %s abandoned %t, else %q: %v", seen.Key, abandons, seen.effect, err)
 }
 
-// rekey begins an operation once more under its caller's next key. If the call is cut off, it is
-// repeated by the same person, or left to another.
+// rekey begins an operation once more under its caller's next key. A call that was cut off is repeated, or left to another person, by chance.
 func (w *world) rekey(ctx context.Context, l *life, seen look, r *rand.Rand) {
 	rec, customer := seen.Record, w.model.customerOf(seen.Record)
 	c, next := l.of(customer), nextKey(rec)
@@ -135,7 +134,7 @@ func (w *world) rekey(ctx context.Context, l *life, seen look, r *rand.Rand) {
 	}
 }
 
-// nextKey is the key of the next try after that of a record.
+// nextKey returns the key of the next try after that of a record.
 func nextKey(rec persist.Record) oncehttp.Key {
 	first, gen := oncehttp.Key(rec.Key), 1
 	for n := 2; n < 100; n++ {
@@ -160,7 +159,7 @@ func (w *world) inTime(ctx context.Context, l *life, what string) func() {
 	}
 }
 
-// standing is the record of an operation, as the journal shows it.
+// standing returns the record of an operation, as the journal shows it.
 func (w *world) standing(id persist.ID) (persist.Record, bool) {
 	w.mu.Lock()
 	s := w.store
@@ -169,7 +168,7 @@ func (w *world) standing(id persist.ID) (persist.Record, bool) {
 	return rec, err == nil
 }
 
-// orderOf is the order of a record; nil: a stranger's.
+// orderOf returns the order of a record; nil: a stranger's.
 func (m *model) orderOf(rec persist.Record) *order {
 	m.mu.Lock()
 	defer m.mu.Unlock()

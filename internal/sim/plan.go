@@ -101,7 +101,7 @@ type Step struct {
 // String is the step in one line.
 func (s Step) String() string { return fmt.Sprintf("#%d %v at %v", s.ID, s.Kind, s.At) }
 
-// NewPlan is the plan of a seed with so many orders.
+// NewPlan returns the plan of a seed, with orders orders; fewer if its journal is a Bolt file.
 func NewPlan(seed uint64, orders int) Plan {
 	r := dice(seed).of("plan", 0)
 	p := Plan{Seed: seed, Setting: newSetting(seed, r)}

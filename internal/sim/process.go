@@ -95,8 +95,8 @@ func (p *process) start() {
 	w.logf("%s starts, its clock off by %v", l.name, l.clock)
 }
 
-// refuses reports whether a dial fails. This is the one case of a failed send with the
-// client sure of it: nothing was sent. The dead have no connections at all.
+// refuses reports whether a dial fails, by chance or since the process is dead. After it the client is sure that nothing was sent; after any other
+// failure it is not.
 func (l *life) refuses() bool {
 	w := l.w
 	w.mu.Lock()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Fails returns the number of failing runs of a plan, among so many runs, and the last of these; the last of
-// all if none fails. A failing run breaks an invariant.
+// Fails runs a plan runs times, and returns the number of failing runs and the last of them. If none fails, last is the last run. A failing run
+// breaks an invariant.
 func Fails(t *testing.T, plan Plan, opts Options, runs int) (failed int, last Result) {
 	for range runs {
 		res := Run(t, plan, opts)
@@ -26,7 +26,7 @@ const shrinkRuns = 4
 
 // Shrink drops steps for as long as the rest still breaks the same invariant in at
 // least half of its runs. It tries halves of the steps first, then ever smaller
-// pieces, within so many runs.
+// pieces. It makes at most budget runs.
 func Shrink(t *testing.T, plan Plan, opts Options, rule Invariant, budget int) Plan {
 	for size := (len(plan.Steps) + 1) / 2; size > 0 && budget > 0; {
 		dropped := false

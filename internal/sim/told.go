@@ -143,7 +143,7 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	return paid
 }
 
-// fromFront checks an answer of something in front of the API: it must be taken for no success, and for no final refusal.
+// fromFront checks the result of an answer by a proxy in front of the API: it must not count as a success or a final refusal. The caller holds mu.
 func (m *model) fromFront(o *order, resp *http.Response, result oncehttp.Result) {
 	final := resp.StatusCode < 300 || result.Effect == oncehttp.EffectHappened || result.Effect == oncehttp.EffectRefused
 	if resp.Header.Get("Server") == frontName && final {
@@ -239,7 +239,7 @@ func (m *model) final(o *order, l *life, key oncehttp.Key, err error) {
 	}
 }
 
-// verdicts returns how many verdicts an error matches.
+// verdicts returns how many of ErrNoEffect, ErrFinal and ErrOutcomeUnknown an error matches.
 func verdicts(err error) (n int) {
 	for _, verdict := range []error{oncehttp.ErrNoEffect, oncehttp.ErrFinal, oncehttp.ErrOutcomeUnknown} {
 		if errors.Is(err, verdict) {

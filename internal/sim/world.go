@@ -180,6 +180,7 @@ func (w *world) do(s Step) {
 	}
 }
 
+// client returns one of the life's clients by chance.
 func (l *life) client(r *rand.Rand) *oncehttp.Client { return l.clients[r.IntN(len(l.clients))] }
 
 // pass resumes due operations. Some passes are broken off after a result or two, some are
@@ -212,9 +213,8 @@ func (w *world) noPanic(what string) {
 	}
 }
 
-// stranger is another system, with no journal. It sends a request of its own under a
-// present or later key of one of our orders. It makes the server say "mismatch" for
-// reasons unknown to the client.
+// stranger sends a request of another system under a key of one of our orders. That system has no journal. The server then answers our own requests
+// with "mismatch", and the client cannot know why.
 func (w *world) stranger(s Step, r *rand.Rand) {
 	victim := persist.ID{Account: accountName(0), Key: string(oncehttp.NewScope("order").Key("u", fmt.Sprint("i", r.IntN(w.plan.Setting.Orders))))}
 	req, err := http.NewRequest(http.MethodPost, w.pipe.URL+"/pay/s"+fmt.Sprint(s.ID), nil)

@@ -3,6 +3,8 @@ package webhook
 import (
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
@@ -15,23 +17,23 @@ const referredMax = 50
 
 // referred returns the facts about the operations with one reference, such as an order's number, for an event that was created at this time: for each
 // its state, whether it is earlier than the event, and its place in the chain of replacements.
-func referred(all []persist.Record, created time.Time) []operation.Referred {
-	facts := make([]operation.Referred, len(all))
+func referred(all []persist.Record, created time.Time) []acts.Referred {
+	facts := make([]acts.Referred, len(all))
 	for i := range all {
-		facts[i] = operation.Referred{Op: operation.OpOf(&all[i], 0), Early: operation.IsEarlier(&all[i], created)}
+		facts[i] = acts.Referred{Op: operation.OpOf(&all[i], 0), Early: acts.IsEarlier(&all[i], created)}
 		facts[i].First, facts[i].Steps = rootOf(all, &all[i])
 	}
 	return facts
 }
 
-// rootOf returns the name of the first operation in the chain of replacements before rec, and the number of steps from there. A person begins a new
-// operation in the place of one without effect.
+// rootOf follows rec.Replaces back to the first operation, among the records all. It returns a name of the first operation, and the number of steps
+// from it to rec. A person has begun each operation in place of the one before.
 func rootOf(all []persist.Record, rec *persist.Record) (first string, steps int) {
 	base := request.Base(rec.Account)
 	for range all {
 		before := (*persist.Record)(nil)
 		for i := range all {
-			if old := &all[i]; rec.Replaces != "" && old.Key == rec.Replaces && request.Base(old.Account) == base && !operation.OtherScope(rec.Scopes, old) {
+			if old := &all[i]; rec.Replaces != "" && old.Key == rec.Replaces && request.Base(old.Account) == base && !intent.OtherScope(rec.Scopes, old) {
 				before = old
 			}
 		}

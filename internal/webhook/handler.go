@@ -1,5 +1,5 @@
 // Package webhook reads the events that an API sends, and passes those that prove the effect of an operation to a client. It decides which
-// event proves something about which record, by the facts of a profile (profile.Webhook); package operation decides the rest.
+// event proves something about which record, by the facts of a profile (profile.Webhook); package acts decides the rest.
 package webhook
 
 import (
@@ -17,9 +17,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/eventsign"
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -32,8 +32,10 @@ type Client interface {
 	All(ctx context.Context) iter.Seq2[persist.Record, error]
 	// Has reports whether a record is of the client's accounts.
 	Has(ctx context.Context, rec *persist.Record) bool
+	// ErasedKey returns the text in the place of a key on the wire in an erased record.
+	ErasedKey(ctx context.Context, key string) (string, error)
 	// Testify stores evidence for a record, durably. created is the event's own time; zero: it has none.
-	Testify(ctx context.Context, rec persist.Record, evidence persist.Evidence, created time.Time) (operation.Testimony, error)
+	Testify(ctx context.Context, rec persist.Record, evidence persist.Evidence, created time.Time) (acts.Testimony, error)
 	// Unproved tells of an event without an effect.
 	Unproved(ctx context.Context, why error)
 }
@@ -224,7 +226,7 @@ func (h *Handler) use(ctx context.Context, e *event, digest string) error {
 	said, err := h.Client.Testify(ctx, rec, persist.Evidence{
 		Event: clipped(e.text(h.Profile.Webhook.ID)), Type: clipped(p.Type), By: clipped(by), Scheme: h.scheme.Name, Digest: digest,
 	}, created)
-	if err == nil && said == operation.TestifiesNothing {
+	if err == nil && said == acts.TestifiesNothing {
 		return errUnsent
 	}
 	return err

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/acts"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
@@ -103,10 +104,14 @@ func (h *Handler) byKey(ctx context.Context, e *event, key string) (found persis
 	n, others := 0, 0
 	for _, name := range slices.Compact(names) {
 		for rec, err := range h.Client.Named(ctx, name) {
+			named := false
+			if err == nil {
+				named, err = h.named(ctx, &rec, key)
+			}
 			switch {
 			case err != nil:
 				return found, err
-			case rec.KeyOnWire() != key || rec.Carrier == "none" || !h.ours(&rec): // another operation, maybe of another API
+			case !named: // another operation, maybe of another API
 			case !h.accountAgrees(e, &rec):
 				others++
 			default:
@@ -124,6 +129,22 @@ func (h *Handler) byKey(ctx context.Context, e *event, key string) (found persis
 		return found, errNoRecord
 	}
 	return found, nil
+}
+
+// named reports whether a record is that of an operation with this key on the wire, at this API. An erased record has a digest of the key; one of which nothing
+// else is kept may be of this API. Errors: the journal's.
+func (h *Handler) named(ctx context.Context, rec *persist.Record, key string) (bool, error) {
+	if rec.Carrier == "none" {
+		return false, nil
+	}
+	if !rec.Erased {
+		return rec.KeyOnWire() == key && h.ours(rec), nil
+	}
+	if rec.ServerToken || rec.Origin != persist.Unkept && !h.ours(rec) {
+		return false, nil
+	}
+	digest, err := h.Client.ErasedKey(ctx, key)
+	return err == nil && rec.WireKey == digest, err
 }
 
 // ours reports whether a record is of the profile and of an origin of the handler.
@@ -161,12 +182,12 @@ func (h *Handler) byReference(ctx context.Context, e *event, p *profile.EventPro
 		}
 	}
 	created, _ := e.created(h.Profile.Webhook)
-	switch at, names := operation.Named(referred(all, created), unclear); names {
-	case operation.NamesOne:
+	switch at, names := acts.Named(referred(all, created), unclear); names {
+	case acts.NamesOne:
 		return all[at], nil
-	case operation.NamesNone:
+	case acts.NamesNone:
 		return found, errNoRecord
-	case operation.NamesUnsent:
+	case acts.NamesUnsent:
 		return found, errUnsent
 	}
 	return found, errSeveral
@@ -215,10 +236,10 @@ func (h *Handler) covers(p *profile.EventProof, rec *persist.Record) bool {
 }
 
 // agrees returns an error if the event contradicts the operation named by it: another endpoint, account, amount or currency. Without the request's
-// body, amount and currency of an ended operation are not compared.
+// body, amount and currency of an ended operation are not compared, and of an erased record the endpoint is not known.
 func (h *Handler) agrees(e *event, p *profile.EventProof, rec *persist.Record) error {
 	switch {
-	case !h.covers(p, rec):
+	case !rec.Erased && !h.covers(p, rec):
 		return errElsewhere
 	case !h.accountAgrees(e, rec):
 		return errAccount
@@ -267,7 +288,8 @@ func amount(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// accountAgrees reports whether the account named by the event is that of the record's request: in a header or in the body, as the profile says.
+// accountAgrees reports whether the account named by the event is that of the record's request: in a header or in the body, as the profile says. The
+// record may have a digest of the header.
 func (h *Handler) accountAgrees(e *event, rec *persist.Record) bool {
 	w := h.Profile.Webhook
 	if w.Account == "" {
@@ -282,7 +304,7 @@ func (h *Handler) accountAgrees(e *event, rec *persist.Record) bool {
 		if at < 0 {
 			return account == ""
 		}
-		return rec.Scopes[at].Value == account
+		return intent.SameScope(account, rec.Scopes[at].Value)
 	}
 	if rec.RequestDropped && rec.FinalEffect() == persist.EffectHappened {
 		return false // nobody can say, and an event changes nothing of it

@@ -160,7 +160,8 @@ func (b *Body) readKept(size, limit int64) (kept []byte, err error) {
 	return kept, err
 }
 
-// checkComplete returns an error if a body that was read to its end is shorter than its Content-Length says.
+// checkComplete returns io.ErrUnexpectedEOF if a body, read to its end, is shorter than its Content-Length. It does not judge a body beyond the
+// limit, an uncompressed one, and one of an answer without a body. kept has the bytes read.
 func (s *Sender) checkComplete(resp *http.Response, kept []byte) error {
 	status, size := resp.StatusCode, int64(len(kept))
 	switch {

@@ -18,8 +18,8 @@ type connections struct {
 // connectionsMax bounds the number of different addresses kept. If there were more, the last one kept is empty: no address.
 const connectionsMax = 8
 
-// add notes the address of a connection that the transport asked for. If there are more different ones than places, the last place gets the empty
-// address, which is no address.
+// add notes the address of a connection that the transport asked for. At most connectionsMax different ones are kept: if there are more, the last
+// place gets "", which is no address.
 func (c *connections) add(at string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
 // exchange is one request under way: its context, the clock that ends it, and the events seen by httptrace. The trace
@@ -108,7 +110,7 @@ func (x *exchange) roundTrip(transport http.RoundTripper, req *http.Request) (*h
 // reason returns the reason of the exchange's failure: err itself or, if err only says that the context has ended, the cause of that, such as a time
 // limit.
 func (x *exchange) reason(err error) error {
-	if cause := context.Cause(x.ctx); cause != nil && errors.Is(err, context.Canceled) {
+	if cause := sanitize.Cause(x.ctx); cause != nil && errors.Is(err, context.Canceled) {
 		return cause
 	}
 	return err

@@ -7,6 +7,8 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
 // Stream makes one send of a request. Its body and the answer's body are not kept but streamed. Stream waits for the
@@ -18,10 +20,10 @@ import (
 // Beside an error, unsent is true if it is proved that nothing was sent, and fatal if another send would fail alike.
 func Stream(ctx, cut context.Context, transport http.RoundTripper, timeout time.Duration, prepare func(context.Context) (*http.Request, error)) (resp *http.Response, unsent, fatal bool, err error) {
 	x := begin(ctx, timeout, time.Time{})
-	defer context.AfterFunc(cut, func() { x.cancel(context.Cause(cut)) })()
+	defer context.AfterFunc(cut, func() { x.cancel(sanitize.Cause(cut)) })()
 	req, err := prepare(x.ctx)
 	if err == nil {
-		err = context.Cause(x.ctx)
+		err = sanitize.Cause(x.ctx)
 	}
 	if err != nil {
 		x.end()
@@ -68,7 +70,7 @@ func (u *upload) wrote(httptrace.WroteRequestInfo) {
 	}
 }
 
-// answered is called when the transport has returned: the time limit ends for good.
+// answered is called when the transport has returned. It removes the time limit.
 func (u *upload) answered() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

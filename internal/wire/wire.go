@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
 // Limits bound one attempt. Every field must be positive.
@@ -211,10 +213,10 @@ func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time)
 	s.Requests.Handed()
 	req, err := s.Requests.Prepare(x.ctx, traced, target)
 	if err == nil {
-		err = context.Cause(x.ctx)
+		err = sanitize.Cause(x.ctx)
 	}
 	if err != nil {
-		timeout := errors.Is(context.Cause(x.ctx), ErrAttemptTimeout)
+		timeout := errors.Is(sanitize.Cause(x.ctx), ErrAttemptTimeout)
 		x.end()
 		return Result{Err: err, Unsent: true, Fatal: !timeout}
 	}

@@ -17,7 +17,7 @@ const (
 	storedDelay = time.Second
 )
 
-// memoryBugs returns the bugs of forgetting keys too early, or too late.
+// memoryBugs returns the bugs of servers that forget keys too early or too late.
 func memoryBugs() []Bug { return slices.Concat(windowBugs(), forgettingBugs()) }
 
 // windowBugs returns the bugs of a server that remembers keys for another time than it says.

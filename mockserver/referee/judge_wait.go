@@ -105,8 +105,8 @@ func judgeGrowth(e *evidence) finding {
 	return f
 }
 
-// judgeJitter compares the first waits of several operations, then the second ones, and so on: equal waits are not
-// random. The majority decides, since a busy machine delays single waits of a client without jitter.
+// judgeJitter compares the first waits of several operations with each other, then their second waits, and so on. Equal waits are not random. The
+// majority of these comparisons decides, since a busy machine delays single waits of a client without jitter.
 func judgeJitter(e *evidence) finding {
 	f := finding{skip: "no three operations waited after as many refusals without Retry-After"}
 	runs, random := e.runs(), 0

@@ -19,6 +19,9 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	if err := rec.Validate(); err != nil {
 		return persist.Record{}, err
 	}
+	if rec.Erased && rec.Origin == persist.Unkept {
+		return persist.Record{}, fmt.Errorf("%w: Assign of a used key", persist.ErrInvalid)
+	}
 	next := rec.Clone()
 	next.Account = account
 	next.Revision++
@@ -122,8 +125,8 @@ func (j *Journal) stands(rec *persist.Record) error {
 	return nil
 }
 
-// removeMoved takes the old IDs of moved records out of the index in memory. A moved record has another account, and so another ID. It is called
-// after the commit of the moves: until then the record is found under both hashes. The caller holds mu.
+// removeMoved takes the old IDs of the batch's moved records out of the index in memory. A moved record has another account, and so another ID. It
+// must be called after the commit: until then both IDs find the record. The caller holds mu.
 func (j *Journal) removeMoved(b *batch) {
 	for i := range b.changes {
 		if c := &b.changes[i]; c.moved && c.was != c.keys.id {

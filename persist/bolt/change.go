@@ -169,10 +169,14 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 }
 
 // encode sets the encoded content of a change from the record as it will be. Usually that is a new progress entry. A record that has lost its request
-// (RequestDropped) gets one new intent entry instead, with the progress in it, since the old intent holds the request.
+// (RequestDropped) gets one new intent entry instead, with the progress in it, since the old intent holds the request. So does a used key, in a
+// copy of a journal.
 func (c *change) encode(next *persist.Record) {
 	if next.RequestDropped {
 		c.intent = encodeIntent(next)
+		return
+	}
+	if c.intent = encodeUsed(next); c.intent != nil {
 		return
 	}
 	c.progress = encodeProgress(next)

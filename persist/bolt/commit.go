@@ -227,9 +227,14 @@ func (t *trees) open(b **bbolt.Bucket, name []byte) *bbolt.Bucket {
 	return *b
 }
 
-func (t *trees) intents() *bbolt.Bucket  { return t.open(&t.inIntents, t.names.intents) }
+// intents returns the bucket of intents, opened once in a transaction.
+func (t *trees) intents() *bbolt.Bucket { return t.open(&t.inIntents, t.names.intents) }
+
+// progress returns the bucket of progress, opened once in a transaction.
 func (t *trees) progress() *bbolt.Bucket { return t.open(&t.inProgress, t.names.progress) }
-func (t *trees) bodies() *bbolt.Bucket   { return t.open(&t.inBodies, t.names.bodies) }
+
+// bodies returns the bucket of bodies, opened once in a transaction.
+func (t *trees) bodies() *bbolt.Bucket { return t.open(&t.inBodies, t.names.bodies) }
 
 // applyEntries writes the entries of a changed record into the buckets of intents and of progress, or deletes them. key is the record's Seq as bytes.
 // The bodies that are stored outside of the entries are written by putPieces.
@@ -242,6 +247,12 @@ func applyEntries(t *trees, c *change, key []byte) error {
 			return nil
 		}
 		return t.progress().Delete(key)
+	}
+	if isUsed(c.intent) {
+		// bbolt joins a page with its neighbour only after a Delete, not where a value becomes shorter.
+		if err := t.intents().Delete(key); err != nil {
+			return err
+		}
 	}
 	if c.intent != nil {
 		if err := t.intents().Put(key, c.intent); err != nil {

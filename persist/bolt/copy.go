@@ -48,7 +48,7 @@ type head struct {
 	sum    [sha256.Size]byte
 }
 
-// append appends the encoded head to b. It ends with a checksum, so that parseHead can tell a whole head from anything else.
+// append appends the head's bytes, with their checksum, to b.
 func (h *head) append(b []byte) []byte {
 	from := len(b)
 	for _, n := range [...]uint64{copyMagic, h.txid, h.nth, h.size, h.parts, h.length} {
@@ -70,7 +70,7 @@ func parseHead(b []byte) (h head, ok bool) {
 	return h, bytes.Equal(h.append(nil), b)
 }
 
-// aligned is the first place for a copy at or behind one.
+// aligned returns the first place for a copy at or behind one.
 func aligned(at int64) int64 { return (at + copyAlign - 1) / copyAlign * copyAlign }
 
 // findCopy looks behind the end of the file for copies of the newest commit's pages (the comment at the top of this file says what they are for). It

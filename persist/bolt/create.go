@@ -12,10 +12,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// create makes an empty journal at path. The file gets its name only when all of it is on the disk, so a
-// crash leaves a whole journal or none. It may leave a temporary file beside it, or a second name, see
-// removeSecondName. The name is not durable yet, see syncNames. If another process creates the file first,
-// its file is left as it is.
+// create makes an empty journal at path. The file gets its name only when all of it is on the disk, so a crash leaves a whole journal or none. A
+// crash may also leave a temporary file beside it, or a second name (see removeSecondName). The name is not durable yet (see syncNames). If another
+// process creates the file first, its file stays as it is.
 func (j *Journal) create(path string) error {
 	names := followLinks(path)
 	path = names[len(names)-1]
@@ -144,7 +143,7 @@ func leafPage(id uint64, entries []entry) []byte {
 	return b
 }
 
-// inlineBucket is the value of a bucket without a page of its own: a head saying so, then its page.
+// inlineBucket returns the value of a bucket without a page of its own: a head saying so, then its page.
 func inlineBucket(page []byte) []byte {
 	return append(make([]byte, pageHeader), page...)
 }

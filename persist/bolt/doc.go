@@ -82,7 +82,8 @@
 //
 // The file names the version of its format. Open refuses any other version.
 //
-// Records are kept until Sweep removes them. Their space is used again; the file does not become smaller.
+// Records are kept until Sweep removes them. Their space is used again; the file does not become smaller. A used key
+// whose text a sweep has taken out (Record.KeepText) takes 150 bytes at most, and 90 after journal compact.
 // Open reads the whole file once: a million records take it one to two seconds, and 30 to 70 bytes of heap
 // each. The due times are in memory, too, so Run reads only due records. The file is mapped into memory:
 // the parts read count as resident, and the system takes them back at need.
@@ -113,7 +114,7 @@
 // overwritten.go and place.go notice that the file was overwritten or moved.
 // Opening is open.go, recover.go (the choice of the commit that counts) and load.go. The pages of the file
 // are read by metapage.go, page.go and pagescan.go; these know nothing of records. layout.go and entry.go
-// describe the content of the file; slots.go, dues.go, count.go and index.go hold the
+// describe the content of the file, used.go that of a used key; slots.go, dues.go, count.go and index.go hold the
 // memory. docs/reliability.md
 // lists the tests.
 package bolt

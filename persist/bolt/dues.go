@@ -20,7 +20,7 @@ type dues struct {
 	reasons []uint8  // slot.reason of each; nil while all are zero
 }
 
-// dueAt is a time as the index has it, in nanoseconds. It keeps the order of times. Only those before the year 1678
+// dueAt returns a time as the index has it, in nanoseconds. It keeps the order of times. Only those before the year 1678
 // and after 2262 are not told apart: no int64 holds them.
 func dueAt(t time.Time) int64 {
 	const most = math.MaxInt64 / int64(time.Second)
@@ -33,7 +33,7 @@ func dueAt(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// dueTime is the inverse of dueAt: the earliest number is the zero time.
+// dueTime returns the time of a number of dueAt. The earliest number is the zero time.
 func dueTime(at int64) time.Time {
 	if at == math.MinInt64 {
 		return time.Time{}
@@ -95,7 +95,7 @@ func (d *dues) setUntil(i int, until int64) {
 	d.until[i] = until
 }
 
-// untilOf is the SendUntil of the i-th record, by dueAt.
+// untilOf returns the SendUntil of the i-th record, by dueAt.
 func (d *dues) untilOf(i int) int64 {
 	if d.until == nil {
 		return noTime

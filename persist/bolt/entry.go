@@ -17,7 +17,7 @@ import (
 //
 //	envelope, progress, sum
 //
-// The envelope defines how the rest is to be read; a sealed record will have one of its own. The sum is the
+// The envelope defines how the rest is to be read; a used key has one of its own, see used.go. The sum is the
 // CRC-32C of everything before it, mixed with the Seq and the bucket. So an entry in another's place is
 // found out.
 const envelopePlain = 1
@@ -40,8 +40,11 @@ const (
 )
 
 // encodeIntent returns a new record's entry for the bucket of intents. sealSum completes it once the Seq is
-// known. The body of a request over inlineMax is left out of it, and so is the body of an answer.
+// known. The body of a request over inlineMax is left out of it, and so is the body of an answer. A record that is a used key gets the entry of one.
 func encodeIntent(r *persist.Record) []byte {
+	if b := encodeUsed(r); b != nil {
+		return b
+	}
 	size := 1 + 2*binary.MaxVarintLen32 + codec.IntentSize(r, inlineMax) + codec.ProgressSize(r, inlineMax) + sumSize
 	if size > scratchMax {
 		return appendSum(appendIntent(make([]byte, 0, size), r))
@@ -51,7 +54,7 @@ func encodeIntent(r *persist.Record) []byte {
 	return summed(appendIntent(scratch[:0], r))
 }
 
-// summed is a copy of b with its sum.
+// summed returns a copy of b with its sum.
 func summed(b []byte) []byte {
 	return appendSum(append(make([]byte, 0, len(b)+sumSize), b...))
 }
@@ -85,7 +88,7 @@ func encodeProgress(r *persist.Record) []byte {
 	return summed(appendProgress(scratch[:0], r))
 }
 
-// appendProgress appends the entry for the bucket of progress, without its sum.
+// appendProgress appends the entry of r for the bucket of progress, without its checksum.
 func appendProgress(b []byte, r *persist.Record) []byte {
 	return codec.AppendProgress(append(b, envelopePlain), r, inlineMax)
 }
@@ -105,7 +108,7 @@ func sealSum(b []byte, k kind, seq uint64) uint32 {
 	return sum
 }
 
-// sumPlace is an entry's place as a part of its checksum: the bucket, and the Seq.
+// sumPlace returns an entry's place as a part of its checksum: the bucket, and the Seq.
 func sumPlace(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
 
 // open checks the envelope and the checksum of an entry, which depend on its kind and on its record's Seq. It returns the payload between them,
@@ -120,17 +123,20 @@ func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) 
 	if codec.Checksum(b)^sumPlace(k, seq) != sum {
 		return nil, 0, fmt.Errorf("%w: checksum of entry %d", persist.ErrCorrupt, seq)
 	}
-	if b[0] != envelopePlain {
+	if b[0] != envelopePlain && (b[0] != envelopeUsed || k != kindIntent) {
 		return nil, 0, fmt.Errorf("%w: entry %d has envelope %d, which this version does not know", persist.ErrCorrupt, seq, b[0])
 	}
 	return b[1:], sum, nil
 }
 
-// openIntent is open for an entry of the bucket of intents. It takes the entry apart into the intent and
-// the progress written with it.
+// openIntent opens an entry of the bucket of intents, as open does, and splits it into the intent and the progress written with it. The entry of a
+// used key is an error.
 // Errors: persist.ErrCorrupt.
 func openIntent(b []byte, seq uint64) (intent, progress []byte, sum uint32, err error) {
 	payload, sum, err := open(b, kindIntent, seq)
+	if err == nil && isUsed(b) {
+		err = fmt.Errorf("%w: entry %d is that of a used key", persist.ErrCorrupt, seq)
+	}
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -148,14 +154,14 @@ const (
 	partAnswer
 )
 
-// pieceKey is the key of a piece of a body: Seq, part, and the number of the piece. So
+// pieceKey returns the key of a piece of a body: Seq, part, and the number of the piece. So
 // the pieces of a record lie side by side, those of its request first.
 func pieceKey(seq uint64, part, n int) []byte {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 12), seq)
 	return binary.BigEndian.AppendUint32(b, uint32(part)<<31|uint32(n))
 }
 
-// seqKey is the key of a record in the buckets of intents and of progress.
+// seqKey returns the key of a record in the buckets of intents and of progress.
 func seqKey(seq uint64) [8]byte {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], seq)

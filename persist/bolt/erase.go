@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
 // Erase implements [persist.Eraser]. The record gets a new entry among the intents, with its progress. Until the commit is durable memory finds it
@@ -69,11 +71,58 @@ func (j *Journal) findID(id persist.ID, hash uint64, others []uint64) uint64 {
 	if seq := j.ids.find(hash, others); seq != 0 || !j.erases {
 		return seq
 	}
-	id = persist.ErasedID(j.secret[:], id)
-	return j.ids.find(j.hash.id(id.Account, id.Key), others)
+	erased := persist.ErasedID(j.secret[:], id)
+	if seq := j.ids.find(j.hash.id(erased.Account, erased.Key), others); seq != 0 {
+		return seq
+	}
+	for _, long := range [...]persist.ID{erased, id} { // id may be that of an erased record, as another call has returned it
+		if short, is := cutID(long); is {
+			if seq := j.ids.find(j.hash.id(short.Account, short.Key), others); seq != 0 {
+				return seq
+			}
+		}
+	}
+	return 0
 }
 
-// isOf reports whether a record found by findID is the one of the ID.
+// isOf reports whether a record found by findID is the one of the ID. It gives a used key the digests of this ID in full, as after an Erase.
 func (j *Journal) isOf(rec *persist.Record, id persist.ID) bool {
-	return rec.IsOf(id, j.secret[:])
+	if rec.IsOf(id, j.secret[:]) {
+		return true
+	}
+	if !rec.Erased {
+		return false
+	}
+	erased := persist.ErasedID(j.secret[:], id)
+	if short, is := cutID(erased); is && rec.ID == short {
+		usedkey.Name(rec, id.Key, j.secret[:])
+		rec.ID = erased
+		return true
+	}
+	short, is := cutID(id)
+	if is = is && rec.ID == short; is {
+		if rec.WireKey == rec.Key {
+			rec.WireKey = id.Key
+		}
+		rec.ID = id
+	}
+	return is
+}
+
+// nameListed gives a used key that a query has selected the digests, in full, of the names in the query.
+func (j *Journal) nameListed(q *persist.Query, rec *persist.Record) {
+	if !rec.Erased {
+		return
+	}
+	erased := persist.ErasedID(j.secret[:], persist.ID{Account: q.Account, Key: q.Key})
+	if short, is := cutDigest(erased.Key, digestKey); is && rec.Key == short {
+		usedkey.Name(rec, q.Key, j.secret[:])
+	}
+	if q.AllAccounts || q.Account == "" {
+		return
+	}
+	short, is := cutAccount(erased.Account)
+	if inside, in := strings.CutPrefix(rec.Account, short); is && in && (inside == "" || inside[0] == '|') {
+		rec.Account = erased.Account + inside
+	}
 }

@@ -57,7 +57,7 @@ func (e expected) or(state string) expected {
 
 // uncertain is e where an operation has ended with ErrUncertain. The first one counts: the journal refuses those after it.
 func (e expected) uncertain(op string) expected {
-	if e.op == "" && strings.Contains(" begin update finish late mark forget sweep ", " "+strings.Fields(op)[0]+" ") {
+	if e.op == "" && strings.Contains(" begin update finish late mark forget sweep text ", " "+strings.Fields(op)[0]+" ") {
 		e.op = op
 	}
 	return e
@@ -119,9 +119,16 @@ func leadsTo(op, before, after string) bool {
 			}
 		}
 		return len(a) <= len(b)
+	case "text":
+		return len(a) == len(b) && !slices.ContainsFunc(a, func(record string) bool {
+			return !isUsed(record) && !slices.ContainsFunc(b, func(old string) bool { return keyOf(old) == keyOf(record) })
+		})
 	}
 	return false
 }
+
+// isUsed reports whether a record is a used key: it has a digest in place of its key.
+func isUsed(record string) bool { return strings.HasPrefix(record, "erased:") }
 
 // isBegun reports whether a record is the one that "begin KEY SIZE" makes, whatever its Seq.
 func isBegun(record string, op []string) bool {
@@ -143,7 +150,7 @@ func achieved(op, state string) bool {
 	at := strings.Index(" "+state, " "+words[1]+",")
 	switch words[0] {
 	case "begin":
-		return at >= 0
+		return at >= 0 || slices.ContainsFunc(strings.Fields(state), isUsed)
 	case "forget", "finish", "late":
 		return at < 0 || !strings.Contains(strings.Fields(state[at:])[0], ",pending,")
 	}

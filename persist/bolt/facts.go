@@ -81,8 +81,8 @@ func (f facts) readFact(key, value []byte) error {
 	return nil
 }
 
-// Fact implements [persist.Journal]: it reads a named value of the journal, or writes it if the value is still old. Of several writing calls one at a
-// time compares and commits. Error: also persist.ErrInvalid if all facts together would be too long.
+// Fact implements [persist.Journal]. It returns the value of a named fact. If value is not nil and the present value is old, it writes value first.
+// Writing calls follow one after the other. Error: also persist.ErrInvalid if all facts together would be too long.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if err := cmp.Or(persist.CheckFact(name, value), j.start(ctx)); err != nil {
 		return nil, err

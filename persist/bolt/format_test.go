@@ -46,7 +46,7 @@ func TestOtherFormats(t *testing.T) {
 	t.Parallel()
 	for format, advice := range map[string]string{
 		"1": "finish its operations with that program", "2": "finish its operations with that program",
-		"v1": "finish its operations with that program", "v3": "use a newer program", "v12": "use a newer program",
+		"v1": "finish its operations with that program", "v2": "finish its operations with that program", "v4": "use a newer program", "v12": "use a newer program",
 	} {
 		path := newPath(t)
 		j := open(t, path)

@@ -190,7 +190,11 @@ func (h *history) random(n int) string {
 		case op == 10:
 			lines = append(lines, "mark "+key)
 		case op == 11:
-			lines = append(lines, fmt.Sprintf("sweep %d %d", 1+h.r.IntN(10), h.r.IntN(2)))
+			if h.r.IntN(2) == 0 {
+				lines = append(lines, fmt.Sprintf("sweep %d %d", 1+h.r.IntN(10), h.r.IntN(2)))
+				break
+			}
+			lines = append(lines, "text 10", fmt.Sprintf("text %d", 1+h.r.IntN(10)))
 		case op == 12:
 			lines = append(lines, "close", "open")
 		default:

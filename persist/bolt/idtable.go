@@ -37,8 +37,10 @@ func newIDTable(n uint64) *idTable {
 	return t
 }
 
+// shard returns the part of the table for a hash, by its highest 8 bits.
 func (t *idTable) shard(hash uint64) *idShard { return &t.shards[hash>>56] }
 
+// tagOf returns the tagBits bits of a hash below the highest 8. An entry of the table keeps them.
 func tagOf(hash uint64) uint64 { return hash >> (56 - tagBits) & (1<<tagBits - 1) }
 
 // add enters a record's Seq under the hash of its ID. The Seq must not be there yet, and not be zero. A Seq too large for the compact table goes into
@@ -107,7 +109,7 @@ func (t *idTable) all(hash uint64) []uint64 {
 	return list
 }
 
-// home is the first place to look for a tag.
+// home returns the first place to look for a tag.
 func (s *idShard) home(tag uint64) int { return int(tag * uint64(len(s.places)) >> tagBits) }
 
 // run yields the taken places from the home of a tag on, up to the first free one. The home is the place that the tag asks for. A content stands
@@ -125,7 +127,7 @@ func (s *idShard) run(tag uint64) func(yield func(at int) bool) {
 	}
 }
 
-// after is the next place, the first behind the last.
+// after returns the next place, the first behind the last.
 func (s *idShard) after(at int) int {
 	if at++; at < len(s.places) {
 		return at
@@ -157,7 +159,7 @@ func (s *idShard) free(hole int) {
 	s.places[hole] = 0
 }
 
-// grow makes the table a quarter larger, and enters all contents anew.
+// grow makes the table a quarter larger, and puts all entries in again.
 func (s *idShard) grow() {
 	old := s.places
 	s.places = make([]uint64, len(old)+len(old)/4+8)

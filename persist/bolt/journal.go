@@ -42,8 +42,8 @@ type Options struct {
 	Sync func(*os.File) error
 
 	// ReadOnly opens an existing file for reading. Get, GetEach, List, Secret, Count, DueTimes, and Fact without a value work; every other call is
-	// persist.ErrReadOnly. The file is locked all the same. It is written to only where a crash has left a commit to be ended. Opening is
-	// quicker, and the file is not mapped into memory.
+	// persist.ErrReadOnly. The file is locked all the same. It is written to only where a crash has left a commit to be ended. So a file
+	// that may not be written to can be opened, too, unless such a commit is in it. Opening is quicker, and the file is not mapped into memory.
 	ReadOnly bool
 
 	hashMask uint64 // clears bits of every hash, so tests see collisions
@@ -64,17 +64,19 @@ type Journal struct {
 	pageSize int
 	db       *bbolt.DB // nil if readOnly
 	readOnly bool
-	pages    *commitPages // if readOnly: what is read
-	sync     func() error
-	twoSyncs bool // bbolt syncs each commit itself, twice
-	ownSync  bool // sync is Options.Sync
-	hash     hasher
-	names    names
-	hooks    hooks
-	secret   [persist.SecretSize]byte // of the file, once it was read
-	about    uint64                   // the file's aboutSum
-	facts    facts                    // of the file; written by the committer with mu
-	factsMu  sync.Mutex               // held while a fact is written
+	// protected: the file may not be written to, and is only read
+	protected bool
+	pages     *commitPages // if readOnly: what is read
+	sync      func() error
+	twoSyncs  bool // bbolt syncs each commit itself, twice
+	ownSync   bool // sync is Options.Sync
+	hash      hasher
+	names     names
+	hooks     hooks
+	secret    [persist.SecretSize]byte // of the file, once it was read
+	about     uint64                   // the file's aboutSum
+	facts     facts                    // of the file; written by the committer with mu
+	factsMu   sync.Mutex               // held while a fact is written
 
 	// Only the committer, Open and Close use the following fields.
 	scratch    [64]byte

@@ -10,7 +10,7 @@ import (
 
 // formatVersion is the version of the file's contents. Open refuses any other. Programs from before the first release
 // wrote numbers without a v.
-const formatVersion = "v2"
+const formatVersion = "v3"
 
 // idSize is the length of a journal's id, random bytes chosen at creation.
 const idSize = 16
@@ -22,7 +22,7 @@ const idSize = 16
 //	oncehttp/id       the journal's id
 //	oncehttp/secret   the journal's secret and its checksum
 //	oncehttp/fact N   the fact named N and its checksum
-//	intents/SEQ       the part of a record frozen by Begin, see entry.go
+//	intents/SEQ       the part of a record frozen by Begin, see entry.go, or a used key, see used.go
 //	progress/SEQ      the changing part, once it has changed
 //	bodies/SEQ PART N pieces of large bodies
 //	state             a proof over all of this, see the type state
@@ -32,7 +32,7 @@ type names struct {
 	format, id, secret               []byte // in about
 }
 
-// newNames are the names. They are bytes, since bbolt takes those.
+// newNames returns the names. They are bytes, since bbolt takes those.
 func newNames() names {
 	return names{
 		about: []byte("oncehttp"), intents: []byte("intents"), progress: []byte("progress"), bodies: []byte("bodies"),
@@ -52,7 +52,7 @@ type state struct {
 
 const stateSize = 48
 
-// aboutSum is a hash of the file's data about itself: its format, and the journal's id, secret and facts.
+// aboutSum returns a hash of the file's data about itself: its format, and the journal's id, secret and facts.
 func aboutSum(id [idSize]byte, secret [persist.SecretSize]byte, f facts) uint64 {
 	n := binary.BigEndian
 	return mix(f.sum() ^ mix(mix(n.Uint64(id[:]))^mix(n.Uint64(id[8:]))^uint64(codec.Checksum([]byte(formatVersion)))<<32^uint64(codec.Checksum(secret[:]))))

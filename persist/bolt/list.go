@@ -39,7 +39,9 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	}
 	l := listing{j: j, q: &q, last: last}
 	if erased := q.Erased(j.secret[:]); erases && (erased.Account != q.Account || erased.Key != q.Key) {
-		l.erased = &erased
+		short := erased
+		short.Account, short.Key = cutNames(erased.Account, erased.Key)
+		l.erased = []persist.Query{erased, short}
 	}
 	return l.listed(ctx)
 }
@@ -100,7 +102,7 @@ type listing struct {
 	q    *persist.Query
 	last uint64
 
-	erased *persist.Query // selects the erased ones; nil if q does, or there are none
+	erased []persist.Query // select the erased records and the used keys; nil if q does, or there are none
 
 	seqs     []uint64 // those looked at last
 	page     []found  // the matching ones of them, damaged ones with their error
@@ -151,8 +153,8 @@ func (l *listing) read(v *view) error {
 	size := 0
 	for i, seq := range l.seqs {
 		rec, matches, err := v.readMatch(seq, &l.overlays[i], l.q)
-		if err == nil && !matches && l.erased != nil {
-			rec, matches, err = v.readMatch(seq, &l.overlays[i], l.erased)
+		for n := 0; n < len(l.erased) && err == nil && !matches; n++ {
+			rec, matches, err = v.readMatch(seq, &l.overlays[i], &l.erased[n])
 		}
 		switch {
 		case errors.Is(err, persist.ErrCorrupt):
@@ -160,6 +162,7 @@ func (l *listing) read(v *view) error {
 		case err != nil:
 			return l.j.wrap(err)
 		case matches:
+			l.j.nameListed(l.q, &rec)
 			l.page = append(l.page, found{rec: rec})
 			size += len(rec.Body)
 			if rec.Answer != nil {
@@ -202,7 +205,9 @@ func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 	var list []uint64
 	keys := []string{q.Key}
 	if j.erases {
-		keys = append(keys, persist.ErasedKey(j.secret[:], q.Key))
+		erased := persist.ErasedKey(j.secret[:], q.Key)
+		_, short := cutNames("", erased)
+		keys = append(keys, erased, short)
 	}
 	for account := range j.accounts.names { // those of erased records, too
 		for _, key := range keys {

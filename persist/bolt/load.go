@@ -131,7 +131,7 @@ func readAbout(about bucket) (id [idSize]byte, secret [persist.SecretSize]byte, 
 		}
 	}
 	switch {
-	case format == "1" || format == "2" || format == "v1":
+	case format == "1" || format == "2" || format == "v1" || format == "v2":
 		return id, secret, known, fmt.Errorf("%w: a program from before the first release wrote it; finish its operations with that program, and begin with a new file", ErrFormat)
 	case format != formatVersion && isFormat(format):
 		return id, secret, known, fmt.Errorf("%w: its format is %q, and this program reads %q; use a newer program", ErrFormat, format, formatVersion)
@@ -145,7 +145,7 @@ func readAbout(about bucket) (id [idSize]byte, secret [persist.SecretSize]byte, 
 	return id, secret, known, nil
 }
 
-// isFormat reports whether this is a format of some version: a v and its number.
+// isFormat reports whether a text names the format of some version of this package: "v" and a number.
 func isFormat(format string) bool {
 	number, ok := strings.CutPrefix(format, "v")
 	_, err := strconv.ParseUint(number, 10, 16)
@@ -243,6 +243,9 @@ func (l *loader) end() {
 // Errors: persist.ErrCorrupt.
 func (l *loader) intent(key, value []byte) error {
 	seq := binary.BigEndian.Uint64(key)
+	if isUsed(value) {
+		return l.used(seq, value)
+	}
 	intent, progress, sum, err := openIntent(value, seq)
 	if err != nil {
 		return err
@@ -260,11 +263,34 @@ func (l *loader) intent(key, value []byte) error {
 	s.mark(slotOutside, s.is(slotOutside) || i.Outside)
 	l.j.accounts.addBytes(i.Account)
 	l.j.erases = l.j.erases || i.Erased
-	if l.batch = append(l.batch, loaded{seq, keys, s}); len(l.batch) >= loadBatch {
+	l.enter(loaded{seq, keys, s})
+	return nil
+}
+
+// used checks the entry of a used key, as intent does for other entries.
+// Errors: persist.ErrCorrupt.
+func (l *loader) used(seq uint64, value []byte) error {
+	var rec persist.Record
+	sum, err := openUsed(value, seq, &rec)
+	if err != nil {
+		return err
+	}
+	keys := l.j.hash.keys(&rec)
+	s := slot{rev: uint32(rec.Revision), intentSum: sum, flags: keys.check, group: keys.group}
+	s.mark(slotSwept, true)
+	s.mark(slotForgets, rec.KeepKey != 0)
+	l.j.accounts.add(rec.Account)
+	l.j.erases = true
+	l.enter(loaded{seq, keys, s})
+	return nil
+}
+
+// enter hands a record over, together with its neighbours.
+func (l *loader) enter(one loaded) {
+	if l.batch = append(l.batch, one); len(l.batch) >= loadBatch {
 		l.full <- l.batch
 		l.batch = <-l.empty
 	}
-	return nil
 }
 
 // enterLoaded enters a record into the indexes, when a journal is opened. If it has changed since it was begun, its progress was loaded before, and

@@ -40,12 +40,12 @@ func lockByte(f *os.File, at uint32, wait time.Duration) error {
 	})
 }
 
-// byteAt is a byte as Windows names it: in the last four gigabytes of the largest possible file.
+// byteAt returns a byte as Windows names it: in the last four gigabytes of the largest possible file.
 func byteAt(at uint32) *windows.Overlapped {
 	return &windows.Overlapped{Offset: at, OffsetHigh: 0xffffffff}
 }
 
-// unlock releases the locks of both bytes, as far as they are held.
+// unlock releases the locks of both bytes. A byte that f has not locked is no error.
 func unlock(f *os.File) {
 	for _, at := range [...]uint32{journalByte, bboltByte} {
 		_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, byteAt(at))

@@ -87,8 +87,8 @@ func (j *Journal) mark(txid uint64) error {
 	return j.writeAt(appendMark(j.scratch[:0], txid), int64(txid+1)%2*int64(j.pageSize)+markAt)
 }
 
-// writeAt writes b to the file at an offset. It is used for the journal's own marks and copies; bbolt writes its pages by itself. Tests can see the
-// write and make it fail.
+// writeAt writes b to the file at the offset at. The journal writes its own marks and copies by it; bbolt writes its pages by itself. Tests can see
+// the write, and make it fail.
 func (j *Journal) writeAt(b []byte, at int64) error {
 	if j.hooks.write != nil {
 		if err := j.hooks.write(b, at); err != nil {

@@ -29,6 +29,10 @@ func (j *Journal) openFile(opts Options) error {
 				f, err = opts.OpenFile(j.path, os.O_RDWR, 0o600)
 			}
 		}
+		if opts.ReadOnly && (errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)) {
+			f, err = opts.OpenFile(j.path, os.O_RDONLY, 0)
+			j.protected = true
+		}
 		if err != nil {
 			return err
 		}
@@ -74,6 +78,9 @@ func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 		reader = j.hooks.read(f)
 	}
 	ms, err := j.recoverFile(reader, info.Size())
+	if j.protected && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EBADF)) {
+		err = fmt.Errorf("a crash has left a commit that opening must end, and the file may not be written to: open a copy of it (%w)", err)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -95,6 +102,9 @@ func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 // finishOpen changes names and mode of the opened file: it removes a second name left by an interrupted creation, makes the names durable, and takes
 // away the access of others. It is called once the journal was accepted: a refused file stays as it is.
 func (j *Journal) finishOpen(f *os.File, info fs.FileInfo) (err error) {
+	if j.protected {
+		return nil
+	}
 	removeSecondName(j.path, f)
 	if j.stats.NamesSynced, err = syncNames(j.path); err != nil {
 		return err

@@ -71,7 +71,7 @@ const (
 	pieceKeySize = 12
 )
 
-// trees are the buckets that may have pages of their own.
+// trees returns the buckets that may have pages of their own.
 func (r *root) trees() []tree {
 	return []tree{{r.intents, seqKeySize}, {r.progress, seqKeySize}, {r.bodies, pieceKeySize}}
 }

@@ -26,7 +26,7 @@ func newPageSums() *pageSums {
 	return &pageSums{seed: maphash.MakeSeed(), sums: map[uint64]pageSum{}}
 }
 
-// sum is the hash of a page. Its seed is random, so no file can be made to fit.
+// sum returns the hash of a page. Its seed is random, so no file can be made to fit.
 func (p *pageSums) sum(b []byte) uint64 { return maphash.Bytes(p.seed, b) }
 
 // add notes the hash and the size of a page that was just read and verified.
@@ -64,8 +64,8 @@ func (p *pageSums) parts(m meta, pageSize int) []part {
 	return all
 }
 
-// read reads a part returned by parts, as it was when it was verified. If it reads otherwise, this is an
-// error: the kernel may have dropped a page since, and read the disk's older one.
+// read reads at, a part returned by parts, once more. It returns an error if the bytes differ from those verified: the kernel may have dropped a page
+// from its memory since, and the disk may have an older one.
 func (p *pageSums) read(f io.ReaderAt, at part, m meta) ([]byte, error) {
 	b, err := readUpTo(f, at.at, int(at.size))
 	if err != nil {

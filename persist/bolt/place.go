@@ -49,8 +49,9 @@ func (p *place) check() (doubtful bool, err error) {
 // doubtful reports whether the file at the path may be a copy of the open one.
 func (p *place) doubtful() bool { return p.other != nil && !p.shown }
 
-// look compares the open file with the one at the path. An error says that the journal must no longer write: another process would not find its file there. If
-// look cannot find something out, this is no error: the file may be as good as ever. Another file at the path is read once, and remembered in p.other.
+// look compares the open file with the file at the path. It returns an error if another file is at the path: then the journal must not write any
+// more, since another process would not find its file. If look cannot find something out, this is no error. Another file at the path is read once,
+// and remembered in p.other.
 func (p *place) look() error {
 	mine, err := p.file.Stat()
 	if err != nil {

@@ -251,7 +251,14 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	intent, progress, err := v.entries(seq, o)
+	entry, err := v.entry(seq, o)
+	if err != nil {
+		return persist.Record{}, false, err
+	}
+	if isUsed(entry) {
+		return readUsed(entry, seq, q)
+	}
+	intent, progress, err := v.entries(entry, seq, o)
 	if err != nil {
 		return persist.Record{}, false, err
 	}
@@ -281,17 +288,35 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 	return rec, true, nil
 }
 
-// entries returns the two encoded parts of a record, intent and progress, from its queued changes (o) or else from the file. They point there, and
+// readUsed reads the record of a used key from its entry. With a q, matches tells if q selects it.
+// Errors: persist.ErrCorrupt.
+func readUsed(entry []byte, seq uint64, q *persist.Query) (rec persist.Record, matches bool, err error) {
+	if _, err = openUsed(entry, seq, &rec); err == nil {
+		err = rec.Validate()
+	}
+	switch {
+	case err != nil:
+		return persist.Record{}, false, fmt.Errorf("%w: record %d: %w", persist.ErrCorrupt, seq, err)
+	case q != nil && !q.Match(&rec):
+		return persist.Record{}, false, nil
+	}
+	return rec, true, nil
+}
+
+// entry returns the entry of a record in the bucket of intents, from its queued changes (o) or else from the file. It points there, and is valid until
+// the transaction ends.
+func (v *view) entry(seq uint64, o *overlay) ([]byte, error) {
+	// A queued entry is newer than that of the file.
+	if o.intent != nil {
+		return o.intent, nil
+	}
+	return v.intents.get(seq)
+}
+
+// entries returns the two encoded parts of a record, intent and progress, from its entry, its queued changes (o) and the file. They point there, and
 // are valid until the transaction ends.
 // Errors: persist.ErrCorrupt.
-func (v *view) entries(seq uint64, o *overlay) (intent, progress []byte, err error) {
-	// Queued entries are newer than those of the file.
-	entry := o.intent
-	if entry == nil {
-		if entry, err = v.intents.get(seq); err != nil {
-			return nil, nil, err
-		}
-	}
+func (v *view) entries(entry []byte, seq uint64, o *overlay) (intent, progress []byte, err error) {
 	intent, progress, _, err = openIntent(entry, seq)
 	if err != nil {
 		return nil, nil, err

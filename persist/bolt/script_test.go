@@ -30,6 +30,7 @@ import (
 //	mark KEY         MarkReported, and Flush
 //	forget KEY
 //	sweep MAX KEEP   KEEP 0: keys, too
+//	text MAX         a sweep that takes out answers, and the texts of used keys
 //
 // For each it writes one line "> operation", and then one of
 //
@@ -154,6 +155,9 @@ func (s *script) do(op []string) error {
 		return errors.Join(s.j.MarkReported(ctx, persist.ID{Account: "acct", Key: op[1]}), s.j.Flush(ctx))
 	case "sweep":
 		_, err := s.j.Sweep(ctx, persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -time.Duration(1 - arg(2)), Max: arg(1)})
+		return err
+	case "text":
+		_, err := s.j.Sweep(ctx, persist.Limits{Prune: true, KeepAnswer: -1, KeepText: -1, Max: arg(1)})
 		return err
 	}
 	r, err := s.j.Get(ctx, persist.ID{Account: "acct", Key: op[1]})

@@ -278,7 +278,7 @@ func masked(set, bit uint64, on bool) uint64 {
 	return set &^ bit
 }
 
-// contribution is a slot's part of the digest. The digest is the sum over all slots and so needs no order.
+// contribution returns a slot's part of the digest. The digest is the sum over all slots and so needs no order.
 // A contribution changes whenever an entry of the record changes.
 func (s packed) contribution(seq uint64) uint64 {
 	sum := mix(mix(seq<<1) ^ uint64(s.intentSum))
@@ -288,16 +288,16 @@ func (s packed) contribution(seq uint64) uint64 {
 	return sum
 }
 
-// contribution is the contribution of the slot's packed part.
+// contribution returns the contribution of the slot's packed part.
 func (s slot) contribution(seq uint64) uint64 { return s.packed().contribution(seq) }
 
-// pieceContribution is the part of a body's piece in the digest of bodies.
+// pieceContribution returns the part of a body's piece in the digest of bodies.
 func pieceContribution(key []byte, sum uint32) uint64 {
 	at := binary.BigEndian.Uint64(key)
 	return mix(mix(mix(at)^uint64(binary.BigEndian.Uint32(key[8:]))) ^ uint64(sum))
 }
 
-// mix is the finalizer of SplitMix64, a bijection: every bit of the input changes half of the output.
+// mix returns the finalizer of SplitMix64, a bijection: every bit of the input changes half of the output.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
+	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
 // sweepMax is how many records one commit of a sweep changes, so a Begin behind it waits for little.
@@ -112,7 +113,8 @@ func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time
 }
 
 // decideOne reads one final record and decides: delete it, make a tombstone of it, or
-// leave it (changes is false). It writes nothing; applyDecisions does. A tombstone is
+// leave it (changes is false). It writes nothing; applyDecisions does. The head of a
+// record tells at most that no sweep changes it; any change is decided by the whole record. A tombstone is
 // one new entry among the intents; the record's progress entry and its bodies are
 // deleted. A damaged record is ErrCorrupt.
 func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
@@ -122,7 +124,14 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	intent, progress, err := view.entries(seq, &overlay{})
+	entry, err := view.entry(seq, &overlay{})
+	if err != nil {
+		return decision{}, false, err
+	}
+	if isUsed(entry) {
+		return j.decideUsed(entry, seq, before, l, now)
+	}
+	intent, progress, err := view.entries(entry, seq, &overlay{})
 	if err != nil {
 		return decision{}, false, err
 	}
@@ -143,14 +152,10 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 		return j.decideRequest(view, seq, before, l, now)
 	}
 	texts := f.KeepText != 0 || l.Prune && l.KeepText != 0
-	if !drop && !strip && f.Swept && !i.Erased && texts { // the head does not tell
-		strip = true
+	if !drop && !strip && (!f.Swept || i.Erased || !texts) {
+		return decision{}, false, nil
 	}
-	c := change{seq: seq, before: before, keys: j.hash.intentKeys(&i)}
-	if !strip {
-		c.drop = true
-		return decision{change: c}, drop, nil
-	}
+	// The head lacks some fields by which a record stays, links and evidence among them.
 	var rec persist.Record
 	if _, err := codec.DecodeIntent(intent, &rec); err != nil {
 		return decision{}, false, err
@@ -158,22 +163,29 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	if _, err := codec.DecodeProgress(progress, &rec); err != nil {
 		return decision{}, false, err
 	}
-	if _, strip = l.Sweep(&rec, now); !strip {
-		return decision{}, false, nil
+	c := change{seq: seq, before: before, keys: j.hash.intentKeys(&i)}
+	switch c.drop, strip = l.Sweep(&rec, now); {
+	case c.drop:
+		return decision{change: c}, true, nil
+	case strip:
+		return j.decideStrip(rec, c, l, now), true, nil
 	}
-	return j.decideStrip(rec, c, l, now), true, nil
+	return decision{}, false, nil
 }
 
 // decideStrip decides about a record that becomes a tombstone (its key is remembered, its content goes), or that is one and loses its text. An erased
 // record gets another ID, and is found by both until the commit, as in Erase.
 func (j *Journal) decideStrip(rec persist.Record, c change, l *persist.Limits, now time.Time) decision {
-	erased := rec.Erased
+	erased, packs, wireKey, key := rec.Erased, usedkey.MayPack(&rec), rec.WireKey, rec.Key
 	l.Strip(&rec, now, j.secret[:])
 	rec.Revision++
 	next := slot{rev: c.before.rev + 1, flags: c.before.flags}
 	if rec.Erased && !erased {
 		c.moved, c.was = true, c.keys.id
 		rec.ID = persist.ErasedID(j.secret[:], rec.ID)
+		if packs {
+			reduce(&rec, wireKey, key)
+		}
 		c.keys = j.hash.keys(&rec)
 		next.flags = next.flags&^slotIdentity | c.keys.check
 	}
@@ -186,6 +198,17 @@ func (j *Journal) decideStrip(rec persist.Record, c change, l *persist.Limits, n
 	next.mark(slotGenerated, rec.Generated)
 	next.mark(slotUnreported, rec.Unreported)
 	return decision{change: c, next: next, account: rec.Account}
+}
+
+// decideUsed decides about a used key: it stays, or is deleted once its time is over.
+// Errors: persist.ErrCorrupt.
+func (j *Journal) decideUsed(entry []byte, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
+	var rec persist.Record
+	if _, err := openUsed(entry, seq, &rec); err != nil {
+		return decision{}, false, err
+	}
+	drop, _ := l.Sweep(&rec, now)
+	return decision{change: change{seq: seq, before: before, keys: j.hash.keys(&rec), drop: true}}, drop, nil
 }
 
 // decideRequest decides about a record that may lose its request before its answer: decideOne calls it instead of deciding itself. It reads the whole
@@ -210,8 +233,8 @@ func (j *Journal) decideRequest(view *view, seq uint64, before slot, l *persist.
 	return decision{change: c, next: next}, true, nil
 }
 
-// move enters a record under its new ID in memory, after a sweep has erased its text: the ID of an erased record is a digest. The old ID goes with
-// the commit (removeMoved). The caller holds mu.
+// move adds the new ID of an erased record, which is a digest, to the index in memory. The old ID stays until after the commit (removeMoved). It does
+// nothing for a record that has not moved. The caller holds mu.
 func (j *Journal) move(c *change, account string) {
 	if !c.moved {
 		return

@@ -29,7 +29,7 @@ func (w *waiters) join() {
 	}
 }
 
-// release ends a commit with so many callers served. Callers back within wait were worth waiting for.
+// release ends a commit that has served served callers. wait is the longest worthwhile wait for callers of the next commit.
 func (w *waiters) release(served int, wait time.Duration) {
 	w.soon = w.back != 0 && w.back <= wait && w.now <= w.last
 	w.last, w.since, w.back = w.now, time.Now(), 0

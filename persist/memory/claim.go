@@ -22,7 +22,7 @@ func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 	return now(), nil
 }
 
-// now is the wall clock alone, as it would be read by another process.
+// now returns the wall clock alone, as it would be read by another process.
 func now() time.Time { return time.Now().Round(0) }
 
 // Claim implements [persist.Claimer]. It looks at every unfinished record.

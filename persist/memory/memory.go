@@ -197,7 +197,7 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	return e.record()
 }
 
-// Close implements [persist.Journal]. It drops all records.
+// Close implements [persist.Journal]. It drops all records; a second Close does nothing.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

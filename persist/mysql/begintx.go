@@ -11,10 +11,15 @@ import (
 
 // BeginTx implements [persist.TxBeginner]. It is [Options.Begin] with the options of the journal, in the journal's
 // database. It works on the transaction alone, and takes no connection of the journal's. The transaction must be one of the journal's
-// server. Errors: also persist.ErrClosed and persist.ErrReadOnly.
+// server: on another one nothing is begun, with persist.ErrInvalid, once the journal has read its secret, as each begin of a client does. A role without
+// the right to read facts, and a copy of the tables, are not told apart. Errors: also persist.ErrClosed and persist.ErrReadOnly.
 func (j *Journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := j.Begins(ctx); err != nil {
 		return persist.Record{}, false, err
+	}
+	// With a lock: a plain SELECT would take the snapshot of the transaction.
+	if err := sqljournal.SameSecret(ctx, j.Journal, sqljournal.OnTx(tx), " LOCK IN SHARE MODE"); err != nil {
+		return persist.Record{}, false, sqljournal.Undecided(fmt.Errorf("begin in a transaction, journal tables %soncehttp_record: %w", j.opts.prefix(), err))
 	}
 	return j.opts.Begin(ctx, tx, rec)
 }

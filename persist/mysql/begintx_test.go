@@ -1,9 +1,12 @@
 package mysql_test
 
 import (
+	"errors"
 	"net/url"
+	"strconv"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 )
 
@@ -38,6 +41,43 @@ func TestBeginTxElsewhere(t *testing.T) {
 	}
 	if _, err := j.Get(t.Context(), sqltest.Record("a", "k").ID); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBeginTxOnAnotherServer: a transaction in tables with another secret, those of another server, begins nothing, and goes on.
+func TestBeginTxOnAnotherServer(t *testing.T) {
+	t.Parallel()
+	root := pool(t, "")
+	opts := migrated(t, root)
+	j := open(t, address(t, opts.Database), opts)
+	if _, err := j.Secret(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fact := "`" + opts.Database + "`.oncehttp_fact"
+	for i, change := range []string{"", "UPDATE " + fact + " SET value = REVERSE(value) WHERE name = 'journal.secret'", "DELETE FROM " + fact} {
+		if change != "" {
+			if _, err := root.Exec(change); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tx, err := root.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := sqltest.Record("a", "k"+strconv.Itoa(i))
+		_, created, err := persist.BeginTx(t.Context(), j, tx, rec)
+		switch {
+		case i == 0 && (!created || err != nil):
+			t.Errorf("of the journal's own: created %t, %v", created, err)
+		case i > 0 && (created || !errors.Is(err, persist.ErrInvalid) || !errors.Is(err, persist.ErrOutcomeUnknown)):
+			t.Errorf("of another server: created %t, %v", created, err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+		if _, err := j.Get(t.Context(), rec.ID); (err == nil) != (i == 0) {
+			t.Errorf("after the commit: %v", err)
+		}
 	}
 }
 

@@ -51,9 +51,9 @@ func fits(mode string) bool {
 	return strict
 }
 
-// set returns the assignments that make the session the journal's, and those that make it the program's again. The
-// server's names of isolations and modes need no quoting. idle is for a session without an idle_transaction_timeout, in
-// seconds: the server ends a transaction left open, for example behind a network with dropped packets.
+// set returns the assignments that prepare the session for the journal (to), and those that restore the program's own values (back). Names of
+// isolation levels and modes need no quoting. idle is the idle_transaction_timeout in seconds for a session without one: with it the server ends a
+// transaction left open, for example after a network failure.
 func (s session) set(idle int) (to, back []string) {
 	assign := func(name, own, was string) {
 		to, back = append(to, name+" = "+own), append(back, name+" = "+was)
@@ -216,7 +216,7 @@ func (b *borrowed) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	return &transaction{b}, nil
 }
 
-// Begin implements [driver.Conn].
+// Begin implements [driver.Conn]. It begins a transaction with the default isolation.
 func (b *borrowed) Begin() (driver.Tx, error) {
 	return b.BeginTx(context.Background(), driver.TxOptions{})
 }
@@ -229,10 +229,10 @@ func (b *borrowed) Prepare(string) (driver.Stmt, error) {
 // transaction is a transaction on a borrowed connection.
 type transaction struct{ b *borrowed }
 
-// Commit implements [driver.Tx].
+// Commit implements [driver.Tx]. The session stays connected, and no new transaction begins.
 func (t *transaction) Commit() error { return t.end("COMMIT AND NO CHAIN NO RELEASE") }
 
-// Rollback implements [driver.Tx].
+// Rollback implements [driver.Tx]. The session stays connected, and no new transaction begins.
 func (t *transaction) Rollback() error { return t.end("ROLLBACK AND NO CHAIN NO RELEASE") }
 
 // end ends the transaction by COMMIT or ROLLBACK. After an error the connection is not used again.
@@ -251,7 +251,7 @@ type rows struct {
 	columns []string
 }
 
-// Columns implements [driver.Rows].
+// Columns implements [driver.Rows]. It returns their names.
 func (r *rows) Columns() []string { return r.columns }
 
 // Close implements [driver.Rows]. It closes the prepared statement, too, if there is one.

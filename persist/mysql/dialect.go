@@ -21,6 +21,7 @@ import (
 const (
 	shutdown        = 1053 // the server shuts down
 	noSuchTable     = 1146
+	severalRows     = 1242 // of a subquery for one value
 	packetTooLarge  = 1153 // the connection ends then
 	unknownError    = 1105
 	commitFailed    = 1180
@@ -70,15 +71,14 @@ func lockWait(d time.Duration) string {
 func (d *dialect) gate() string { return d.prefix + "oncehttp_gate" }
 
 // insert returns an INSERT of one row, with the standing row as its result. Its parameters are the row's values
-// except Seq, then those of from, then the token four times: the large values of a new row are not sent back. The
-// update of the standing row changes nothing, and locks it.
+// except Seq, then those of from, then the token five times: the large values of a new row are not sent back. The
+// update of the standing row changes nothing, and locks it. If the key is used, the server undoes the INSERT with an error: see unused.
 //
 // If the journal is sealed, a row in clear gets the revision 0, and a constraint refuses it. The statement does that, not a trigger: after a KILL
 // during the loading of a trigger the server has answered other statements with number 1064 (MariaDB 10.11, one of 60 runs of TestRotated).
 func (d *dialect) insert(sealed bool, seq, from string) string {
 	var names, values, returned []string
-	results := sqljournal.ReadColumns("")
-	for i, c := range sqljournal.Columns() {
+	for _, c := range sqljournal.Columns() {
 		names = append(names, c.Name)
 		value := "?"
 		switch {
@@ -88,7 +88,7 @@ func (d *dialect) insert(sealed bool, seq, from string) string {
 			value = fmt.Sprintf("? * (SELECT COUNT(*) = 0 FROM %s WHERE name = '%s' AND value <> '%s')", d.fact(), persist.FactSeal, persist.FactPlain)
 		}
 		values = append(values, value)
-		result := results[i]
+		result := c.Name
 		switch c.Name {
 		case "intent", "progress", "body", "answer":
 			result = "IF(token = ?, NULL, " + c.Name + ")"
@@ -96,7 +96,7 @@ func (d *dialect) insert(sealed bool, seq, from string) string {
 		returned = append(returned, result)
 	}
 	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s %s ON DUPLICATE KEY UPDATE revision = %s.revision RETURNING %s",
-		d.Records(), strings.Join(names, ", "), strings.Join(values, ", "), from, d.Records(), strings.Join(returned, ", "))
+		d.Records(), strings.Join(names, ", "), strings.Join(values, ", "), from, d.Records(), strings.Join(append(returned, d.unused()), ", "))
 }
 
 // isSealed reports whether the row is a sealed record's: its needs name the keys of the seal.
@@ -105,7 +105,7 @@ func isSealed(row *sqljournal.Row) bool { return bytes.Contains(row.Needs, []byt
 // insertValues returns the parameters of insert, with those of from.
 func insertValues(row *sqljournal.Row, from ...any) []any {
 	values := append(slices.Delete(row.Fields(), 1, 2), from...)
-	return append(values, row.Token, row.Token, row.Token, row.Token)
+	return append(values, row.Token, row.Token, row.Token, row.Token, row.Token)
 }
 
 // Rebind implements sqljournal.Dialect: it turns the question marks of a statement into placeholders of the server, which are the same here.
@@ -149,11 +149,13 @@ func (d *dialect) Delete(where string) string {
 	return d.bound + "DELETE FROM " + d.Records() + " WHERE " + where
 }
 
-// DeleteAll implements sqljournal.Dialect. The server may scan the table for a list of ids, and lock
-// every row.
-func (d *dialect) DeleteAll(n int) string {
+// DeleteAll returns the statement that deletes n records by their ids.
+func (d *dialect) DeleteAll(n int) string { return d.deleteAll(d.Records(), n) }
+
+// deleteAll returns the statement that deletes n rows of a table by their ids. For a list of ids the server may scan the table, and lock every row.
+func (d *dialect) deleteAll(table string, n int) string {
 	return fmt.Sprintf("DELETE r FROM (SELECT ? AS id%s) v STRAIGHT_JOIN %s r FORCE INDEX (PRIMARY) ON r.id = v.id",
-		strings.Repeat(" UNION ALL SELECT ?", n-1), d.Records())
+		strings.Repeat(" UNION ALL SELECT ?", n-1), table)
 }
 
 // Orphan implements sqljournal.Dialect: it returns the condition for an operation with a generated key whose end a caller may still have to hear.
@@ -168,17 +170,12 @@ func (d *dialect) Orphan(one bool) string {
 // Begin implements sqljournal.Dialect: one statement inserts the row and returns the one that stands there, which may be the row itself. It locks a
 // gate, a row of a small table, by which Barrier waits for it.
 func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
-	var standing sqljournal.Row
-	err := run(ctx, d.begin[isSealed(row)], insertValues(row, rand.IntN(gates)), standing.Fields()...)
+	standing, err := d.put(ctx, run, row.ID, d.begin[isSealed(row)], insertValues(row, rand.IntN(gates)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("%w: a row of the table of gates is missing; run the journal's Migrate again: %w", ErrNotMigrated, err)
 	}
-	return &standing, err
+	return standing, err
 }
-
-// NumbersUsed implements sqljournal.Dialect: it reports whether a used key (an ended record without its text) keeps its number. An index has each
-// null, too, and a search for rows without a number would meet all used keys.
-func (d *dialect) NumbersUsed() bool { return true }
 
 // readCommitted returns the options of this package's own transactions.
 func readCommitted() *sql.TxOptions { return &sql.TxOptions{Isolation: sql.LevelReadCommitted} }
@@ -315,8 +312,8 @@ func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Le
 // server does so anyway. The sessions of the pool have the setting.
 func (d *dialect) Abandoned() string { return "" }
 
-// Confirm implements sqljournal.Dialect: it returns a statement that changes no row and whose commit waits as every other. After it, rows that were
-// read before are as safe as written ones. A statement without a changed row is not in the binary log, and waits for no replica.
+// Confirm implements sqljournal.Dialect. It returns "": a statement that changes no row is not in the binary log, so its commit waits for no replica,
+// and would not make rows that were read before as safe as written ones.
 func (d *dialect) Confirm() string { return "" }
 
 // Most implements sqljournal.Dialect: it returns the largest size of a value, and the name of the server's setting for it; 0: there is no bound. A

@@ -23,6 +23,10 @@
 // In a transaction of the caller's own, READ COMMITTED is the better isolation. At MariaDB's default, REPEATABLE
 // READ, a conflict also keeps others from beginning keys beside it until the transaction ends.
 //
+// A used key without its text (persist.Record.KeepText) is in a table of its own, to which a sweep moves it. A transaction
+// of the caller's own at REPEATABLE READ that has begun a record keeps a range of that table until its end. Sweeps do not
+// wait for it: they may leave the texts of some records for a later sweep.
+//
 // No part of a record, such as the body of a request, may be larger than the server's max_allowed_packet. Its value
 // is the one of the journal's latest connection. Begin refuses a larger part with [persist.ErrTooLarge] before
 // anything is written. In a transaction of the caller's own, this bound is for all parts together. A client records a

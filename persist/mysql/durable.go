@@ -22,7 +22,7 @@ type settings struct{ durable, flush, binlog, sync int64 }
 // dest returns pointers to the settings of a server, in the order in which they are read.
 func (s *settings) dest() []any { return []any{&s.durable, &s.flush, &s.binlog, &s.sync} }
 
-// check returns ErrVolatile if the server's settings allow it to lose commits when the power fails.
+// check returns ErrVolatile if the server may lose a commit when the power fails.
 func (s *settings) check() error {
 	if s.durable == 1 {
 		return nil

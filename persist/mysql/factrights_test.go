@@ -23,7 +23,7 @@ func TestFactRights(t *testing.T) {
 	}
 	run("CREATE USER " + at + " IDENTIFIED BY 'hunter2'")
 	t.Cleanup(func() { run("DROP USER " + at) })
-	for _, table := range []string{"version", "gate", "record"} {
+	for _, table := range []string{"version", "gate", "record", "used", "used_until"} {
 		run("GRANT SELECT, INSERT, UPDATE, DELETE ON " + opts.Database + ".oncehttp_" + table + " TO " + at)
 	}
 	u, err := url.Parse(server(t))

@@ -21,6 +21,7 @@ func TestGrants(t *testing.T) {
 	opts := migrated(t, beside)
 	tables := opts.Database + ".oncehttp_"
 	insert := "INSERT INTO " + tables + "record SELECT * FROM " + tables + "record"
+	use := "INSERT INTO " + tables + "used SELECT * FROM " + tables + "used"
 	facts := []string{"UPDATE " + tables + "fact SET value = 'plain'", "DELETE FROM " + tables + "fact"}
 	sqltest.Granted(t, sqltest.Grants{
 		Is:    func(statement string) bool { return strings.Contains(statement, " shop.oncehttp_") },
@@ -43,9 +44,9 @@ func TestGrants(t *testing.T) {
 			return errors.As(err, &refused) && refused.Number == 4025 && strings.Contains(refused.Message, "record_numbered")
 		},
 		Never: map[string][]string{
-			"producer": append([]string{"INSERT INTO " + tables + "fact VALUES ('declined', '/a=b')", "DELETE FROM " + tables + "record", "TRUNCATE " + tables + "record"}, facts...),
-			"worker":   append([]string{insert, "TRUNCATE " + tables + "record"}, facts...),
-			"reader":   {insert, "UPDATE " + tables + "record SET state = 2", "DELETE FROM " + tables + "record", "SELECT * FROM " + tables + "fact", "SELECT NEXTVAL(" + tables + "seq)"},
+			"producer": append([]string{"INSERT INTO " + tables + "fact VALUES ('declined', '/a=b')", "DELETE FROM " + tables + "record", "TRUNCATE " + tables + "record", use, "DELETE FROM " + tables + "used"}, facts...),
+			"worker":   append([]string{insert, "TRUNCATE " + tables + "record", "UPDATE " + tables + "used SET state = 4"}, facts...),
+			"reader":   {insert, use, "UPDATE " + tables + "record SET state = 2", "DELETE FROM " + tables + "record", "SELECT * FROM " + tables + "fact", "SELECT NEXTVAL(" + tables + "seq)"},
 			"": {"INSERT INTO " + tables + "version (version, oldest) VALUES (99, 99)", "DROP TABLE " + tables + "record", "CREATE TABLE " + tables + "other (a int)",
 				"ALTER TABLE " + tables + "record DROP COLUMN body"},
 		},

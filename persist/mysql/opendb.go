@@ -129,7 +129,7 @@ func (l *lender) Connect(ctx context.Context) (driver.Conn, error) {
 // accessDenied is the server's error number for refused credentials.
 const accessDenied = 1045
 
-// Driver implements [driver.Connector].
+// Driver implements [driver.Connector]. It returns the driver of the program's own database.
 func (l *lender) Driver() driver.Driver { return l.db.Driver() }
 
 // borrow takes a connection from the program's DB, checks its server, and sets its session as the journal needs it. Error: also ErrVolatile.

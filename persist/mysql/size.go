@@ -10,5 +10,5 @@ func (d *dialect) Size() string {
 		database = "'" + strings.Trim(d.prefix, "`.") + "'"
 	}
 	return "SELECT CAST(COALESCE(SUM(data_length + index_length), 0) AS SIGNED) FROM information_schema.tables WHERE table_schema = " + database +
-		" AND table_name IN ('oncehttp_record', 'oncehttp_fact')"
+		" AND table_name IN ('oncehttp_record', 'oncehttp_used', 'oncehttp_used_until', 'oncehttp_fact')"
 }

@@ -68,8 +68,7 @@ func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (exi
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	d := o.dialect()
 	statement := lockWait(o.LockWait) + d.insert(isSealed(row), "NULL", "FROM DUAL WHERE ? OR "+isDurable)
-	var standing sqljournal.Row
-	err := run(ctx, statement, insertValues(row, o.AllowVolatile), standing.Fields()...)
+	standing, err := d.put(ctx, run, row.ID, statement, insertValues(row, o.AllowVolatile))
 	if errors.Is(err, sql.ErrNoRows) {
 		var is settings
 		if err := run(ctx, readSettings, nil, is.dest()...); err != nil {
@@ -78,5 +77,8 @@ func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sql
 		is.durable = 0 // at the insert
 		return nil, is.check()
 	}
-	return &standing, err
+	if err == nil && standing == nil {
+		err = fmt.Errorf("the used key %q was removed just now; make the transaction again", row.Key)
+	}
+	return standing, err
 }

@@ -12,7 +12,11 @@ func TestUsedKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			most := map[bool]string{false: "48", true: "240"}[sealed] // with the digest of an account header
-			sqltest.UsedKey(t, engine(t), "CONCAT_WS(' ', account, op_key, origin, needs, lease_owner, intent, progress, body, answer, hold_reason)", "seq > 0 AND op_key IS NULL AND account IS NULL AND sweep_at IS NULL AND intent IS NULL AND LENGTH(progress) < "+most, sealed)
+			texts := map[string]string{
+				"oncehttp_record": "CONCAT_WS(' ', account, op_key, origin, needs, lease_owner, intent, progress, body, answer, hold_reason)",
+				"oncehttp_used":   "CONCAT_WS(' ', id, account, progress)",
+			}
+			sqltest.UsedKey(t, engine(t), texts, "oncehttp_used WHERE account IS NULL AND sweep_at IS NULL AND LENGTH(progress) < "+most, sealed)
 		})
 	}
 }

@@ -23,7 +23,7 @@ var (
 func BenchmarkUsedKeys(b *testing.B) {
 	db := pool(b, "")
 	opts := migrated(b, db)
-	table, kept := opts.Database+".oncehttp_record", opts.Database+".kept"
+	table, used, kept := opts.Database+".oncehttp_record", opts.Database+".oncehttp_used", opts.Database+".kept"
 	var names, values []string
 	for _, c := range sqljournal.Columns() {
 		value := c.Name
@@ -43,12 +43,13 @@ func BenchmarkUsedKeys(b *testing.B) {
 		},
 		End: fmt.Sprintf(`UPDATE %s r JOIN %s e ON e.op_key = 'ended' SET r.state = e.state, r.finished = e.finished, r.sweep_at = e.sweep_at, r.progress = e.progress,
 			r.answer = e.answer, r.revision = e.revision WHERE r.state = 0`, table, kept),
-		Full: []string{"OPTIMIZE TABLE " + table},
+		Rows: used,
+		Full: []string{"OPTIMIZE TABLE " + table, "OPTIMIZE TABLE " + used},
 		Sizes: func(b *testing.B) map[string]int64 {
-			if _, err := db.Exec("ANALYZE TABLE " + table); err != nil {
+			if _, err := db.Exec("ANALYZE TABLE " + table + ", " + used); err != nil {
 				b.Fatal(err)
 			}
-			rows, err := db.Query("SELECT index_name, stat_value * @@innodb_page_size FROM mysql.innodb_index_stats WHERE database_name = ? AND table_name = 'oncehttp_record' AND stat_name = 'size'", opts.Database)
+			rows, err := db.Query("SELECT CONCAT(table_name, ' ', index_name), stat_value * @@innodb_page_size FROM mysql.innodb_index_stats WHERE database_name = ? AND table_name LIKE 'oncehttp_%' AND stat_name = 'size'", opts.Database)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// claimCases returns the cases about persist.Claimer, in the order of a run. A journal that is none passes them.
+// claimCases returns the cases about persist.Claimer, in the order of a run. A journal that is not a Claimer passes them.
 func claimCases() []testCase {
 	return []testCase{
 		{name: "claim/takes", run: claimTakes,
@@ -124,7 +124,7 @@ func (k *check) claim(c persist.Claimer, q persist.Query, owner string, lease ti
 	return got, now
 }
 
-// renew renews the leases of owner on these records, and returns account and key of each record that owner still has, and the journal's time.
+// renew renews the leases of owner on records. It returns "account key" for each record still held by owner, in order, and the journal's time.
 func (k *check) renew(c persist.Claimer, owner string, lease time.Duration, records ...persist.Record) ([]string, time.Time) {
 	var ids []persist.ID
 	for _, r := range records {

@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// countCases returns the cases about persist.Counter. A journal that is none passes them.
+// countCases returns the cases about persist.Counter. A journal that is not a Counter passes them.
 func countCases() []testCase {
 	return []testCase{
 		{name: "count/follows", run: countFollows,
@@ -99,7 +99,7 @@ func (d *countModel) compare(when string) {
 	}
 }
 
-// reasons are reasons for a hold: known ones, and one of a later version.
+// reasons returns reasons for a hold: three known ones, and one that only a later version may know.
 func reasons() []persist.HoldReason {
 	return []persist.HoldReason{persist.HoldExpired, persist.HoldStoredError, persist.HoldRekeyHeld, "a later reason"}
 }

@@ -96,7 +96,8 @@ func (d *dueModel) compare(when string) {
 	}
 }
 
-// newDueModel makes some changes in an empty store. ok is false for a journal without persist.DueTimes.
+// newDueModel makes 150 changes in an empty journal, and compares its due times with the model meanwhile. ok is false for a journal that is no
+// persist.DueTimes.
 func newDueModel(k *check) (d dueModel, ok bool) {
 	d = dueModel{check: k, journal: k.journal(), random: rand.New(rand.NewPCG(1, 2)), expected: map[string]persist.Record{}}
 	if _, ok := persist.As[persist.DueTimes](d.journal); !ok {

@@ -51,7 +51,8 @@ func (k *check) erase(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
-// nameless requires that an erased record has none of the names that it had: account, key, and key on the wire, and the keys of other operations.
+// nameless requires that the record erased, which was the record was before, has none of its old names: account, key, key on the wire, and the keys
+// of related operations. after is the act, for messages.
 func (k *check) nameless(was, erased persist.Record, after string) {
 	now := namesOf(&erased)
 	for i, name := range namesOf(&was) {
@@ -274,8 +275,13 @@ func eraseReopen(k *check) {
 		}
 	}
 	j = k.reopen(j)
+	changed := 0
 	for i, r := range all {
 		k.found(j, were[i].ID, r, "Erase, and a restart")
+		stays := r.Evidence != nil && (r.ReplacedBy != "" || r.FinalEffect() != persist.EffectHappened)
+		if !stays || r.Generated { // a generated key that stays counts as chosen from then on
+			changed++
+		}
 	}
-	k.sweep(j, persist.Limits{Prune: true, KeepKey: -1, KeepAnswer: -1, Now: done().Add(1000 * 24 * time.Hour)}, len(all))
+	k.sweep(j, persist.Limits{Prune: true, KeepKey: -1, KeepAnswer: -1, Now: done().Add(1000 * 24 * time.Hour)}, changed)
 }

@@ -34,8 +34,8 @@ func (k *check) fact(j persist.Journal, name string, old, value, want []byte) {
 	}
 }
 
-// factStands is the case fact/stands. The first value of a fact stays, and other changes of the journal do not
-// touch it.
+// factStands is the case fact/stands: the first value of a fact stays, also if another value is written with no old value, and through other changes
+// of the journal.
 func factStands(k *check) {
 	j := k.journal()
 	k.fact(j, "form", nil, nil, nil)

@@ -20,6 +20,12 @@ func keepingCases() []testCase {
 			why: "who ends an operation may promise its caller to keep it for longer than who began it"},
 		{name: "keeping/unsaid", run: keepingUnsaid,
 			why: "a record that does not say how long it is kept must not be kept for less than by default"},
+		{name: "keeping/evidence", run: keepingEvidence,
+			why: "an operation begun in the place of a refused one is sent if the event that proves that one is forgotten, and pays twice"},
+		{name: "keeping/links", run: keepingLinks,
+			why: "a generated key that another operation names is asked for again; forgotten, it is begun anew, or another one is sent beside it"},
+		{name: "keeping/links-reopen", run: keepingLinksReopen, durable: true,
+			why: "the sweep that must keep such a record is one of a later process"},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lateFinishCases returns the cases about persist.LateFinisher. A journal that is none passes them.
+// lateFinishCases returns the cases about persist.LateFinisher. A journal that is not a LateFinisher passes them.
 func lateFinishCases() []testCase {
 	return []testCase{
 		{name: "late/itself", run: lateItself,

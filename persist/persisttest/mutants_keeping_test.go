@@ -26,7 +26,7 @@ func mutantKeepingKey() mutant {
 				l.Prune, l.KeepAnswer = true, 0
 			}
 		}),
-		fails: []string{"keeping/answer", "keeping/key-reopen", "keeping/lengthened", "keeping/unsaid"},
+		fails: []string{"keeping/answer", "keeping/key-reopen", "keeping/lengthened", "keeping/unsaid", "keeping/evidence", "keeping/links", "keeping/links-reopen"},
 	}
 }
 
@@ -62,5 +62,49 @@ func mutantKeepingUnsaid() mutant {
 				l.KeepAnswer = 0
 			}
 		}),
+	}
+}
+
+// mutantKeepingEvidence: its sweeps go by what a record had when its end was written, without the evidence since.
+func mutantKeepingEvidence() mutant {
+	return mutant{
+		amend: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			evidence := r.Evidence
+			if r.ReplacedBy == "" {
+				r.Evidence = nil
+			}
+			got, err := s.Amend(ctx, r)
+			got.Evidence = evidence
+			return got, err
+		},
+		fails: []string{"keeping/links", "keeping/links-reopen", "amend/held", "request/amend"},
+	}
+}
+
+// mutantKeepingLinks: its sweeps forget a generated key that another operation has replaced.
+func mutantKeepingLinks() mutant {
+	return mutant{
+		amend: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			by := r.ReplacedBy
+			if r.Key == "replaced" {
+				r.ReplacedBy = ""
+			}
+			got, err := s.Amend(ctx, r)
+			got.ReplacedBy = by
+			return got, err
+		},
+		fails: []string{"keeping/evidence", "keeping/links-reopen"},
+	}
+}
+
+// mutantKeepingLinksReopen: once it is opened again, it has lost the generated keys in whose place another operation stands.
+func mutantKeepingLinksReopen() mutant {
+	return mutant{
+		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
+			if s.opened > 2 && id.Key == "replaced" {
+				return persist.Record{}, persist.ErrNotFound
+			}
+			return s.Get(ctx, id)
+		},
 	}
 }

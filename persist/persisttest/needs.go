@@ -161,7 +161,8 @@ func allEmpty(groups map[needsGroup]time.Time) bool {
 	return true
 }
 
-// needsRenewed changes the needs of a sealed record. A sealing journal refuses an already sealed record.
+// needsRenewed is a case about sealed records: their needs change with an Update. A journal that seals records itself refuses an already sealed
+// record, and passes.
 func needsRenewed(k *check) {
 	j := k.journal()
 	const before, after = "1 seal=a hidden=AAAA", "1 seal=a+b hidden=BBBB"

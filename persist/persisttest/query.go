@@ -159,7 +159,7 @@ func queryKey(k *check) {
 	)
 }
 
-// queryDue is the case query/due. A query with DueBy selects records due by that time only.
+// queryDue is the case query/due. A query with DueBy selects the records due by that time, and no others.
 func queryDue(k *check) {
 	j := k.journal()
 	all := mixed(k, j)
@@ -175,7 +175,8 @@ func queryUnresolved(k *check) {
 	unresolved(k, persist.Query{Unresolved: bytes.Repeat([]byte{1}, 32)})
 }
 
-// queryAnyUnresolved is the case query/any-unresolved. The query selects the operations whose end a caller without a key may still have to hear.
+// queryAnyUnresolved is the case query/any-unresolved: a query with AnyUnresolved. It selects operations with a generated key which are unfinished,
+// or of which the end is not known to be told to a caller.
 func queryAnyUnresolved(k *check) { unresolved(k, persist.Query{AnyUnresolved: true}) }
 
 // unresolved is the common part of the cases query/unresolved and query/any-unresolved. q selects generated keys without an end, of one

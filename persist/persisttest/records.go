@@ -35,7 +35,7 @@ func numbered(account string, n int) []persist.Record {
 	return all
 }
 
-// fullest is a held record in which every field that an unfinished one may have
+// fullest returns a held record in which every field that an unfinished one may have
 // is set.
 func fullest(account, key string) persist.Record {
 	r := record(account, key)

@@ -25,7 +25,7 @@ func requestCases() []testCase {
 	}
 }
 
-// large is a body that a journal may keep in a place of its own.
+// large returns a body that a journal may keep in a place of its own.
 func large(letter byte) []byte { return bytes.Repeat([]byte{letter}, 100<<10) }
 
 // dropping returns records that lose their request with their end: of plain ones, of the fullest, and of ones with large bodies.

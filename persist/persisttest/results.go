@@ -43,7 +43,7 @@ func (k *check) owed(j persist.Journal, r persist.Record, held bool) persist.Rec
 	return r
 }
 
-// delivered calls MarkDelivered, and returns the expected record. Only a mark at the revision of r must count.
+// delivered checks that MarkDelivered counts only once, and only at the revision of r. It returns the record as the journal must have it then.
 func (k *check) delivered(j persist.Results, journal persist.Journal, r persist.Record) persist.Record {
 	ctx := context.Background()
 	for _, revision := range []uint64{r.Revision - 1, r.Revision + 1} {

@@ -212,7 +212,8 @@ func (w *modelWorker) begin(ctx context.Context, key string, known persist.Recor
 	}
 }
 
-// outcome checks the error of a change; open: it must succeed. Then next becomes the record of the model.
+// outcome checks the error of a change named op. open: the record is unfinished, so the change must succeed, and next becomes the record of the
+// model. Otherwise it must fail: with ErrStale if the record exists, else with ErrNotFound.
 func (w *modelWorker) outcome(op, key string, err error, exists, open bool, next persist.Record) {
 	switch {
 	case open && err == nil:

@@ -45,7 +45,7 @@ func sweepCases() []testCase {
 	}...)
 }
 
-// done returns the finish time of the suite's records.
+// done returns the end of the finished records that the suite makes (function finished).
 func done() time.Time { return finished(record("", "")).Finished }
 
 // sweep sweeps once; it must change want records.

@@ -46,7 +46,7 @@ func (k *check) losesTexts(j persist.Journal) bool {
 	return got.Erased
 }
 
-// without requires a tombstone to be without its text, and to be found all the same. was is the record before.
+// without requires that a tombstone has lost its text and is still found. was is the record before; after is the act, for messages.
 func (k *check) without(j persist.Journal, was persist.Record, after string) {
 	ctx := context.Background()
 	get, err := j.Get(ctx, was.ID)
@@ -90,7 +90,7 @@ func (k *check) without(j persist.Journal, was persist.Record, after string) {
 	}
 }
 
-// textGone is the case text/gone. A sweep takes the text out of a tombstone at the end of KeepText, and not before, whoever sweeps.
+// textGone is the case text/gone. A sweep takes the text out of a tombstone at the end of KeepText, and not before, also if another client sweeps.
 func textGone(k *check) {
 	j := k.journal()
 	if !k.losesTexts(j) {
@@ -194,21 +194,24 @@ func textPruned(k *check) {
 	if !k.losesTexts(j) {
 		return
 	}
-	r, short := textless("a", "for ever", 0), textless("a", "short", 30*time.Hour)
-	r, short = k.finish(j, k.begin(j, r)), k.finish(j, k.begin(j, short))
+	r, short, long := textless("a", "for ever", 0), textless("a", "short", 30*time.Hour), textless("a", "long", -1)
+	long.KeepKey = 1000 * time.Hour
+	r, short, long = k.finish(j, k.begin(j, r)), k.finish(j, k.begin(j, short)), k.finish(j, k.begin(j, long))
 	l := persist.Limits{Prune: true, KeepAnswer: time.Hour, KeepText: 40 * time.Hour, Now: done().Add(40*time.Hour - 1)}
-	k.sweep(j, l, 2)
+	k.sweep(j, l, 3)
 	k.swept(j, r, "a prune just before its text's time")
 	k.swept(j, short, "a prune that keeps texts for longer")
 	l.Now = done().Add(40 * time.Hour)
-	k.sweep(j, l, 2)
+	k.sweep(j, l, 3)
 	k.without(j, r, "a prune at its text's time")
 	k.without(j, short, "a prune at its text's time")
+	k.without(j, long, "a prune at its text's time")
 	k.sweep(j, l, 0)
 	k.sweep(j, persist.Limits{Prune: true, KeepKey: 50 * time.Hour, Now: done().Add(50*time.Hour - 1)}, 0)
 	k.without(j, r, "a prune just before its key's time")
-	k.sweep(j, persist.Limits{Prune: true, KeepKey: 50 * time.Hour, Now: done().Add(50 * time.Hour)}, 3) // and that of losesTexts
+	k.sweep(j, persist.Limits{Prune: true, KeepKey: 50 * time.Hour, Now: done().Add(50 * time.Hour)}, 4) // and that of losesTexts
 	k.gone(j, r.ID, "a prune at its key's time")
+	k.gone(j, long.ID, "a prune before the key's own time")
 }
 
 // textReopen is the case text/reopen. A record without its texts is found after a restart, and still has none.

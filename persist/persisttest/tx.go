@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// txCases returns the cases about persist.TxBeginner. A journal that is none passes, and so does one without Harness.Tx.
+// txCases returns the cases about persist.TxBeginner. A journal that is not a TxBeginner passes them, and so does a suite without Harness.Tx.
 func txCases() []testCase {
 	return []testCase{
 		{name: "tx/begin", run: txBegin,

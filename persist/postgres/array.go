@@ -67,9 +67,8 @@ func (a *arrays) add(columns []sqljournal.Column, rows []*sqljournal.Row, fields
 	}
 }
 
-// begin begins an array with these numbers of columns and rows, of elements of this type. Its form is that of
-// PostgreSQL's array_recv: the number of dimensions, whether there may be NULLs, the type, and of each dimension the
-// length and the first index.
+// begin writes the head of an array of rows × columns elements of the type element, an OID. The form is that of PostgreSQL's array_recv: the number
+// of dimensions, 1 if there may be NULLs, the type, and for each dimension its length and first index.
 func (a *arrays) begin(element uint32, columns, rows int) {
 	if rows == 0 {
 		a.number32(0, 0, int(element))
@@ -78,7 +77,8 @@ func (a *arrays) begin(element uint32, columns, rows int) {
 	a.number32(2, 1, int(element), columns, 1, rows, 1)
 }
 
-// field adds one value as an element of the array: its length and its bytes. The length of NULL is -1. pointer points to it.
+// field adds one value as an element of the array: its length, then its bytes. NULL has the length -1 and no bytes. pointer is a *[]byte, *int64 or
+// *sql.NullInt64 with the value; a pointer of another type adds nothing.
 func (a *arrays) field(pointer any) {
 	switch v := pointer.(type) {
 	case *[]byte:
@@ -100,16 +100,17 @@ func (a *arrays) field(pointer any) {
 	}
 }
 
+// number32 adds each number as four bytes, highest first.
 func (a *arrays) number32(numbers ...int) {
 	for _, n := range numbers {
 		a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(n))
 	}
 }
 
-// end marks the end of the parameter that was added last.
+// end ends the parameter of which the bytes were added last.
 func (a *arrays) end() { a.ends = append(a.ends, len(a.buf)) }
 
-// parameters returns all parameters added so far. They lie in the buffer, and are valid until free.
+// parameters returns all parameters added so far. They share the memory of the buffer: no caller may use them after free.
 func (a *arrays) parameters() [][]byte {
 	parameters, from := make([][]byte, len(a.ends)), 0
 	for i, to := range a.ends {

@@ -19,21 +19,16 @@ func BeginPgx(ctx context.Context, j persist.Journal, tx pgx.Tx, rec persist.Rec
 }
 
 // BeginTx implements [persist.TxBeginner]. It is [Options.BeginSQL] with the options of the journal. It works on the transaction alone,
-// and takes no connection of the journal's. The transaction must be one of the journal's database. Errors: also
-// persist.ErrClosed and persist.ErrReadOnly.
+// and takes no connection of the journal's. The transaction must be one of the journal's database: in another one nothing is begun, with
+// persist.ErrInvalid. A copy of the whole server has the same identifiers, and is not told apart. Errors: also persist.ErrClosed and
+// persist.ErrReadOnly.
 func (j *Journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
-	if err := j.Begins(ctx); err != nil {
-		return persist.Record{}, false, err
-	}
-	return j.opts.BeginSQL(ctx, tx, rec)
+	return j.beginIn(ctx, rec, sqljournal.OnTx(tx))
 }
 
 // BeginPgx begins an operation in the caller's own transaction, as BeginTx does, for a transaction of pgx.
 func (j *Journal) BeginPgx(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
-	if err := j.Begins(ctx); err != nil {
-		return persist.Record{}, false, err
-	}
-	return j.opts.Begin(ctx, tx, rec)
+	return j.beginIn(ctx, rec, onPgx(tx))
 }
 
 // BeginIn implements [persist.TxBeginner]: it begins an operation in the caller's own transaction. tx is a *sql.Tx or a pgx.Tx.

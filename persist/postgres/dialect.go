@@ -41,12 +41,13 @@ type dialect struct {
 	togetherWait string // of a lock, in milliseconds
 }
 
-// dialect returns the statements and names for this journal's schema, with its time limits.
+// dialect returns the statements and names for this journal's schema, with its time limits. A function of pg_catalog whose arguments are not of its own types
+// is named with that schema: by the search path, one of another schema could fit better.
 func (o Options) dialect() *dialect {
 	d := &dialect{table: o.Schema + ".record", fact: o.Schema + ".fact", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
 	d.begin = fmt.Sprintf("WITH %s, mine AS (%s) SELECT mine.seq, %s, %s FROM bound LEFT JOIN mine ON true LEFT JOIN %s s ON s.id = $1",
-		d.bound, insert(d.table, "nextval('"+d.sequence+"')", "bound"), confirmStanding, strings.Join(sqljournal.ReadColumns("s."), ", "), d.table)
+		d.bound, insert(d.table, "pg_catalog.nextval('"+d.sequence+"')", "bound"), confirmStanding, strings.Join(sqljournal.ReadColumns("s."), ", "), d.table)
 	d.together, d.togetherWait = o.together(), strconv.FormatInt(min(o.LockWait, togetherWait).Milliseconds(), 10)
 	return d
 }
@@ -186,8 +187,8 @@ func (r *nullRow) row() *sqljournal.Row {
 	return &r.Row
 }
 
-// Begin implements sqljournal.Dialect: one statement inserts the row, or reads the one that stands there. It returns the standing row, nil if there
-// is none after all: another transaction was under way.
+// Begin implements sqljournal.Dialect. One statement inserts the row, or reads the row that has its id already. It returns the row now in the table;
+// nil if another transaction was under way, so that the row is not visible.
 func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	var seq sql.NullInt64
 	var confirmed sql.NullString
@@ -202,9 +203,6 @@ func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljo
 	return existing.row(), nil
 }
 
-// NumbersUsed implements sqljournal.Dialect: it reports whether a used key (an ended record without its text) keeps its number.
-func (d *dialect) NumbersUsed() bool { return false }
-
 // numberRows is the largest number of records numbered by Number in one statement.
 const numberRows = 1000
 
@@ -214,7 +212,7 @@ func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	// The rows of late are locked, and so they have no number still. Said once more in the UPDATE, that would let the planner join the two by the index of
 	// rows without a number, which its statistics believe to have one entry: 10,000 rows took a minute.
 	statement := fmt.Sprintf(`WITH %s, late AS MATERIALIZED (SELECT id FROM %s, bound WHERE seq IS NULL AND swept < 2 ORDER BY id LIMIT %d FOR NO KEY UPDATE OF record)
-		UPDATE %s r SET seq = nextval('%s') FROM late WHERE r.id = late.id`, d.bound, d.table, numberRows, d.table, d.sequence)
+		UPDATE %s r SET seq = pg_catalog.nextval('%s') FROM late WHERE r.id = late.id`, d.bound, d.table, numberRows, d.table, d.sequence)
 	for {
 		res, err := conn.ExecContext(ctx, statement)
 		if err != nil {
@@ -288,8 +286,8 @@ func (d *dialect) Abandoned() string {
 	return fmt.Sprintf("SELECT set_config('idle_in_transaction_session_timeout', '%d', true)", d.idle.Milliseconds())
 }
 
-// Confirm implements sqljournal.Dialect: it returns a statement that changes no row and whose commit waits as every other. After it, rows that were
-// read before are as safe as written ones.
+// Confirm implements sqljournal.Dialect. It returns a statement that changes no row, and of which the commit waits like any other commit. After it,
+// rows that were read before are as safe as written ones.
 func (d *dialect) Confirm() string { return "SELECT " + confirm }
 
 // messageMost is the largest size of a value, in bytes: a message to the server has less than 1 GiB, and it holds

@@ -52,7 +52,7 @@ type conn struct {
 	guards bool
 }
 
-// connOf returns the connection below a connection of database/sql.
+// connOf returns the connection of pgx below a connection of database/sql. driverConn must be a *conn.
 func connOf(driverConn any) *pgx.Conn { return driverConn.(*conn).Conn.Conn() }
 
 // alone reports whether guard goes before a statement: a write in a transaction of its own. A lost notification costs
@@ -115,7 +115,8 @@ func (c *conn) guarded(ctx context.Context, query string, args []driver.NamedVal
 	return rows, tag, told(err)
 }
 
-// readGuarded reads the results of the guard and of the statement behind it.
+// readGuarded reads the results of a batch of two statements: the guard, then the statement after it. It returns the rows of the second one, or the
+// first error.
 func readGuarded(results pgx.BatchResults) (*rows, pgconn.CommandTag, error) {
 	if _, err := results.Exec(); err != nil {
 		return nil, pgconn.CommandTag{}, err
@@ -146,10 +147,10 @@ type rows struct {
 	left    [][]any
 }
 
-// Columns implements [driver.Rows].
+// Columns implements [driver.Rows]. It returns their names.
 func (r *rows) Columns() []string { return r.columns }
 
-// Close implements [driver.Rows].
+// Close implements [driver.Rows]. All rows are in memory: there is nothing to close.
 func (r *rows) Close() error { return nil }
 
 // Next implements [driver.Rows]. All rows were read before.
@@ -186,8 +187,8 @@ type tx struct {
 	begun pgx.Tx
 }
 
-// Commit implements [driver.Tx].
+// Commit implements [driver.Tx]. It uses the context of BeginTx.
 func (t tx) Commit() error { return t.begun.Commit(t.ctx) }
 
-// Rollback implements [driver.Tx].
+// Rollback implements [driver.Tx]. It uses the context of BeginTx.
 func (t tx) Rollback() error { return t.begun.Rollback(t.ctx) }

@@ -52,7 +52,7 @@ func (o Options) schema() (*sqljournal.Schema, error) {
 	}, err
 }
 
-// lockKey is the advisory lock of this journal's migrations.
+// lockKey returns the advisory lock of this journal's migrations.
 func (o Options) lockKey() int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("oncehttp migrate " + o.Schema))

@@ -116,6 +116,7 @@ type Journal struct {
 	*sqljournal.Journal
 	wakes *notify.Hub
 	opts  Options // checked
+	place *place
 }
 
 var (
@@ -153,7 +154,12 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 func (o Options) open(ctx context.Context, db *sql.DB, name string, listen dial, check func(context.Context, *sql.DB) error) (*Journal, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
 	defer cancel()
-	if err := check(ctx, db); err != nil {
+	at := &place{db: db, opts: o}
+	err := check(ctx, db)
+	if err == nil && !o.ReadOnly {
+		err = at.look(ctx)
+	}
+	if err != nil {
 		_ = db.Close()
 		if errors.Is(err, pgconn.ErrReadOnlyConnection) {
 			err = fmt.Errorf("%w: %w", persist.ErrReadOnly, err)
@@ -161,7 +167,7 @@ func (o Options) open(ctx context.Context, db *sql.DB, name string, listen dial,
 		return nil, fmt.Errorf("journal %s: %w", name, err)
 	}
 	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: o.dialect(), Name: name, Limit: o.CallTimeout, ReadOnly: o.ReadOnly})
-	return &Journal{j, o.wakes(db, listen, name), o}, nil
+	return &Journal{j, o.wakes(db, listen, name), o, at}, nil
 }
 
 // checks reports whether a server that may lose acknowledged writes is refused.
@@ -242,7 +248,7 @@ func (o Options) check(ctx context.Context, db *sql.DB) error {
 func (o Options) mayWrite(ctx context.Context, db *sql.DB) error {
 	function := o.Schema + ".write_records(text, bytea[], bigint[], bytea[], bigint[])"
 	var may sql.NullBool
-	err := db.QueryRowContext(ctx, "SELECT has_function_privilege(to_regprocedure($1), 'EXECUTE')", function).Scan(&may)
+	err := db.QueryRowContext(ctx, "SELECT pg_catalog.has_function_privilege(pg_catalog.to_regprocedure($1), 'EXECUTE')", function).Scan(&may)
 	switch {
 	case err != nil:
 		return err

@@ -395,7 +395,7 @@ func laterBuild(t *testing.T) string {
 			{"thisFormat = strconv.Itoa(persist.Format)", `thisFormat = strconv.Itoa(persist.Format - 1)`},
 			{`pastFormat = thisFormat + "!"`, `pastFormat = "2!"`}, {"return format == thisFormat\n", "return format == thisFormat || format == \"2\"\n"},
 		},
-		"internal/operation/gate.go": {{"n.Format != persist.Format:", "n.Format != persist.Format && n.Format != 1:"}},
+		"internal/acts/gate.go": {{"n.Format != persist.Format:", "n.Format != persist.Format && n.Format != 1:"}},
 	} {
 		path, err := filepath.Abs(filepath.Join("../..", file))
 		if err != nil {

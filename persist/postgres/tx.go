@@ -44,22 +44,28 @@ func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing per
 // (serialization failure) and 55P03 (LockWait is over) among them. After such an error the transaction can only be
 // rolled back.
 func (o Options) Begin(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
-	return o.beginIn(ctx, rec, func(ctx context.Context, query string, args []any, dest ...any) error {
+	return o.beginIn(ctx, rec, onPgx(tx), "")
+}
+
+// onPgx returns the function that runs a query in a transaction of pgx.
+func onPgx(tx pgx.Tx) sqljournal.QueryRow {
+	return func(ctx context.Context, query string, args []any, dest ...any) error {
 		return tx.QueryRow(ctx, query, args...).Scan(dest...)
-	})
+	}
 }
 
 // BeginSQL is Begin for a transaction of database/sql over pgx.
 func (o Options) BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
-	return o.beginIn(ctx, rec, sqljournal.OnTx(tx))
+	return o.beginIn(ctx, rec, sqljournal.OnTx(tx), "")
 }
 
 // beginTries bounds the tries when a met record is removed in the meantime.
 const beginTries = 3
 
 // beginIn begins an operation in the caller's own transaction; run runs a query in it. A journal that takes encrypted records only refuses it. Every
-// error matches persist.ErrOutcomeUnknown: the key may already have an operation.
-func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal.QueryRow) (existing persist.Record, created bool, err error) {
+// error matches persist.ErrOutcomeUnknown: the key may already have an operation. In a database other than that of where, it begins nothing, with
+// sqljournal.ErrElsewhere; an empty where is any.
+func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal.QueryRow, where string) (existing persist.Record, created bool, err error) {
 	defer func() { err = sqljournal.Undecided(err) }()
 	if o, err = o.checked(); err != nil {
 		return persist.Record{}, false, err
@@ -77,7 +83,7 @@ func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal
 	}
 	var standing *sqljournal.Row
 	if err == nil {
-		standing, err = o.insertIn(ctx, run, row)
+		standing, err = o.insertIn(ctx, run, row, where)
 	}
 	if err = sqljournal.ErrClear(d, err); err != nil {
 		return persist.Record{}, false, fmt.Errorf("begin in a transaction, journal schema %s: %w", o.Schema, err)
@@ -86,15 +92,22 @@ func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal
 }
 
 // insertIn inserts the row, or returns the standing one. The standing row is read with a lock: so it is seen even if
-// it is not in the transaction's snapshot, and it can not be removed.
-func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
+// it is not in the transaction's snapshot, and it can not be removed. In a database other than that of where, it neither inserts nor reads.
+func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row, where string) (*sqljournal.Row, error) {
 	d := o.dialect()
 	read := fmt.Sprintf("SELECT %s FROM %s s WHERE s.id = $1 FOR KEY SHARE", strings.Join(sqljournal.ReadColumns("s."), ", "), d.table)
 	for range beginTries {
-		var fsync, sync, was string
+		var fsync, sync, here, was string
 		var revision sql.NullInt64
-		if err := run(ctx, o.beginStatement(d), append(insertValues(row), o.AllowVolatile), &revision, &fsync, &sync, &was); err != nil {
+		values := append(insertValues(row), o.AllowVolatile)
+		if where != "" {
+			values = append(values, where)
+		}
+		if err := run(ctx, o.beginStatement(d, where != ""), values, &revision, &fsync, &sync, &here, &was); err != nil {
 			return nil, err
+		}
+		if here != where {
+			return nil, sqljournal.ErrElsewhere
 		}
 		if err := durable(fsync, sync); err != nil && !o.AllowVolatile {
 			return nil, err
@@ -111,13 +124,17 @@ func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sql
 	return nil, errors.New("the record is begun and removed by others all the time")
 }
 
-// beginStatement inserts the row unless the settings of the transaction lose commits. It bounds the wait for another
-// transaction, and puts the bound of the caller back. The last set_config is evaluated after the end of the insert,
-// since its row is joined to the insert's.
-func (o Options) beginStatement(d *dialect) string {
-	const before = "before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS was, current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS sync)"
-	bound := fmt.Sprintf("bound AS MATERIALIZED (SELECT was, fsync, sync, set_config('lock_timeout', '%d', true) FROM before)", o.LockWait.Milliseconds())
-	allowed := fmt.Sprintf("bound WHERE $%d::boolean OR fsync <> 'off' AND sync <> 'off'", len(sqljournal.Columns()))
-	return fmt.Sprintf("WITH %s, %s, mine AS (%s, revision) SELECT mine.revision, bound.fsync, bound.sync, set_config('lock_timeout', bound.was, true) FROM bound LEFT JOIN mine ON true",
-		before, bound, insert(d.table, "NULL", allowed))
+// beginStatement inserts the row unless the settings of the transaction lose commits or, with placed, its database is another one than the last
+// parameter says. It bounds the wait for another transaction, and puts the bound of the caller back. The last set_config is evaluated after the end of
+// the insert, since its row is joined to the insert's.
+func (o Options) beginStatement(d *dialect, placed bool) string {
+	here, allowed := "''", fmt.Sprintf("($%d::boolean OR fsync <> 'off' AND sync <> 'off')", len(sqljournal.Columns()))
+	if placed {
+		here = d.here()
+		allowed += fmt.Sprintf(" AND here = $%d::text", len(sqljournal.Columns())+1)
+	}
+	before := "before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS was, current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS sync, " + here + " AS here)"
+	bound := fmt.Sprintf("bound AS MATERIALIZED (SELECT was, fsync, sync, here, set_config('lock_timeout', '%d', true) FROM before)", o.LockWait.Milliseconds())
+	return fmt.Sprintf("WITH %s, %s, mine AS (%s, revision) SELECT mine.revision, bound.fsync, bound.sync, bound.here, set_config('lock_timeout', bound.was, true) FROM bound LEFT JOIN mine ON true",
+		before, bound, insert(d.table, "NULL", "bound WHERE "+allowed))
 }

@@ -12,7 +12,8 @@ func TestUsedKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			most := map[bool]string{false: "48", true: "240"}[sealed] // with the digest of an account header
-			sqltest.UsedKey(t, engine(t), "record::text", "seq IS NULL AND op_key IS NULL AND account IS NULL AND sweep_at IS NULL AND intent IS NULL AND LENGTH(progress) < "+most, sealed)
+			e := engine(t)
+			sqltest.UsedKey(t, e, map[string]string{e.Records: "record::text"}, e.Records+" WHERE swept = 2 AND seq IS NULL AND op_key IS NULL AND account IS NULL AND sweep_at IS NULL AND intent IS NULL AND LENGTH(progress) < "+most, sealed)
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 var (
 	usedKeys   = flag.Int("used", 5_000, "used keys that are measured")
 	usedAtOnce = flag.Int("used-at-once", 1_000, "keys that end before each sweep")
+	usedByOne  = flag.Bool("used-by-statement", false, "after the first ones, one statement writes each row as a sweep does")
 	usedSealed = flag.Bool("used-sealed", false, "they are in a sealed journal")
 )
 
@@ -24,7 +25,22 @@ func BenchmarkUsedKeys(b *testing.B) {
 	db := admin(b)
 	opts := migrated(b, db)
 	table := opts.Schema + ".record"
+	var sweep []string
+	if *usedByOne {
+		var changed []string
+		for _, c := range sqljournal.Columns() {
+			if c.Name != "id" {
+				changed = append(changed, c.Name+" = used."+c.Name)
+			}
+		}
+		kept := opts.Schema + ".kept"
+		sweep = []string{
+			fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE swept = 2 AND NOT EXISTS (SELECT FROM %s WHERE swept = 2) LIMIT 1", kept, table, kept),
+			fmt.Sprintf("UPDATE %s r SET %s FROM %s used WHERE used.swept = 2 AND r.swept = 0 AND r.state = 2", table, strings.Join(changed, ", "), kept),
+		}
+	}
 	sqltest.UsedKeys(b, sqltest.Used{
+		Sweep:  sweep,
 		Engine: sqltest.Engine{DB: db, Records: table, Open: func(t testing.TB, _ string, _ time.Duration) persist.Journal { return open(t, server(t), opts) }},
 		Keep:   []string{"CREATE TABLE " + opts.Schema + ".kept AS SELECT * FROM " + table, "DELETE FROM " + table},
 		Begin: func(n int) string {
@@ -43,6 +59,7 @@ func BenchmarkUsedKeys(b *testing.B) {
 		},
 		End: fmt.Sprintf(`UPDATE %s r SET state = e.state, finished = e.finished, sweep_at = e.sweep_at, progress = e.progress, answer = e.answer, revision = e.revision
 			FROM %s.kept e WHERE e.op_key = 'ended' AND r.state = 0`, table, opts.Schema),
+		Rows:   table + " WHERE swept = 2",
 		Vacuum: []string{"VACUUM " + table},
 		Full:   []string{"VACUUM FULL " + table},
 		Sizes: func(b *testing.B) map[string]int64 {

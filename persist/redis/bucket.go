@@ -103,8 +103,8 @@ func (b *bucket) numberOf(seq uint64) uint64 {
 	return number
 }
 
-// first returns the lowest record number in this bucket whose Seq is greater than after. A Seq is a record's number in its bucket together with the
-// number of the bucket.
+// first returns the lowest record number of this bucket with a Seq greater than after. A Seq is made of a record's number and the number of its
+// bucket.
 func (b *bucket) first(after uint64) uint64 {
 	n := after >> bucketBits
 	if b.seqOf(n) <= after {
@@ -117,7 +117,8 @@ func (b *bucket) first(after uint64) uint64 {
 // year 2255.
 const maxNumber = uint64(1<<53 - 1)
 
-// microseconds returns a time as a score: rounded down, and moved to the nearest exact one.
+// microseconds returns a time since 1970 as a score of a sorted set, in microseconds. It rounds down. A time beyond the exact scores becomes the
+// nearest of these.
 func microseconds(sec int64, nanos int) int64 {
 	limit := int64(maxNumber) / 1e6
 	return max(min(sec, limit), -limit)*1e6 + int64(nanos)/1e3

@@ -19,7 +19,7 @@ const bulkDefault = 512 << 20
 // concurrent use.
 type most struct{ found atomic.Int64 }
 
-// learn notes the setting as a server has told it.
+// learn keeps the limit that a server has told. A setting that is no positive number is ignored.
 func (m *most) learn(setting string) {
 	if n, err := strconv.ParseInt(setting, 10, 64); err == nil && n > 0 {
 		m.found.Store(n)

@@ -79,8 +79,8 @@ func (c *claiming) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// next returns n records that this claim has not looked at yet, by their places in the index, those due for longest first. It returns fewer at the
-// end of all lines.
+// next returns the next n records of this claim by their places in the index, those due for longest first, and each record once. It returns fewer if
+// the index has no more.
 func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 	for len(refs) < n {
 		if err := c.fill(ctx, n); err != nil {

@@ -21,6 +21,7 @@ const (
 	flagUnreported
 	flagSwept
 	flagOwed // Record.Owed, for the index; the time is in the progress
+	flagUsed // the head of a used key, which is shorter, see used.go
 )
 
 // headSize is the length of a head without the owner of the lease.
@@ -34,6 +35,7 @@ type entry struct {
 	progress []byte // codec's, without the body of the answer
 	body     []byte // of the request
 	answer   []byte // the body of the answer
+	outer    []byte // of a used key that was decoded: see unpack
 }
 
 // newEntry returns the encoded record at this revision. The entry shares the record's bodies: they must stay unchanged until it is written.
@@ -78,6 +80,7 @@ func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	return append(head, rec.LeaseOwner...)
 }
 
+// appendTime appends a time in 12 bytes: seconds since 1970, and nanoseconds.
 func appendTime(b []byte, t time.Time) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(t.Unix()))
 	return binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond()))
@@ -125,6 +128,12 @@ func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress c
 	if format := e.format(); format != persist.Format {
 		return persist.Record{}, intent, progress, e.unread(b, format)
 	}
+	if e.isUsed() {
+		if e.outer, err = e.unpack(b, &rec); err != nil {
+			return persist.Record{}, intent, progress, fmt.Errorf("record %x of bucket %d: %w", e.id, b.number, err)
+		}
+		return rec, intent, progress, nil
+	}
 	intent, err = codec.DecodeIntent(e.intent, &rec)
 	if err == nil {
 		progress, err = codec.DecodeProgress(e.progress, &rec)
@@ -144,7 +153,7 @@ func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress c
 // format returns the format of the encoded parts, which is in the head. A head that is too short counts as this version's format: it is found damaged
 // later.
 func (e *entry) format() int {
-	if len(e.head) < headSize {
+	if len(e.head) < headSize && !e.isUsed() {
 		return persist.Format
 	}
 	return int(e.head[34])
@@ -154,6 +163,11 @@ func (e *entry) format() int {
 // intent, the same in every format.
 func (e *entry) unread(b *bucket, format int) error {
 	var clear persist.Record
+	if e.isUsed() {
+		clear.ID = usedID(e.id)
+		clear.Seq, clear.State, clear.Swept, clear.Erased = b.seqOf(e.number()), persist.State(e.head[32]), true, true
+		return &persist.UnreadError{Record: clear, Needs: strconv.Itoa(format), Err: fmt.Errorf("%w: account %q, key %q has format %d", persist.ErrNewer, clear.Account, clear.Key, format)}
+	}
 	if err := e.readHead(b, &clear); err != nil {
 		return err
 	}
@@ -190,6 +204,7 @@ func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	return nil
 }
 
+// timeAt returns the time in the first 12 bytes of b, as appendTime wrote it.
 func timeAt(b []byte) time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint32(b[8:]))).UTC()
 }

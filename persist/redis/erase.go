@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
 // Erase implements [persist.Eraser]. It is one script. The record keeps its place, by the hash of the ID that it had. Redis keeps the old bytes in its append-only file until that is rewritten, and in snapshots.
@@ -40,8 +41,8 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	return rec, nil
 }
 
-// erased returns a record with the ID that Erase gives it, and its entry, which stays at its place in the bucket: the place is a hash of the ID that the
-// record had, without a secret.
+// erased returns the record with the ID that Erase gives it, and its new entry. The entry stays at the same place in the bucket, which is a hash of
+// the old ID.
 func (j *Journal) erased(b *bucket, rec *persist.Record) (persist.Record, *entry) {
 	next := *rec
 	next.ID = persist.ErasedID(j.secret, rec.ID)
@@ -50,9 +51,14 @@ func (j *Journal) erased(b *bucket, rec *persist.Record) (persist.Record, *entry
 	return next, e
 }
 
-// checkID returns an error if a record found at the place of an ID is not the one of this ID: an erased one names no place.
+// checkID returns an error if a record found at the place of an ID is not the one of this ID: an erased one names no place. It gives a used key the digests of the ID.
 // Error: persist.ErrCorrupt.
 func (j *Journal) checkID(rec *persist.Record, id persist.ID) error {
+	if rec.Erased && rec.ID == usedID(idOf(id)) {
+		usedkey.Name(rec, id.Key, j.secret)
+		rec.ID = persist.ErasedID(j.secret, id)
+		return nil
+	}
 	if rec.IsOf(id, j.secret) {
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 // factField begins the name of a fact's field.
 const factField = "fact:"
 
-// Fact implements [persist.Journal]: it reads a named value of the journal, or writes it if the value is still old. Facts are fields of the hash that
-// describes the journal. Error: also persist.ErrGone if Redis was emptied.
+// Fact implements [persist.Journal]. It returns the value of a named fact. If value is not nil and the present value is old, it writes value first.
+// Facts are fields of the hash that describes the journal. Error: also persist.ErrGone if Redis was emptied.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error) {
 	if err := persist.CheckFact(name, value); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ type greeting struct {
 // errGreeting: the connection failed before anything was sent on it but a greeting.
 var errGreeting = errors.New("no connection")
 
-// greets are the commands with which the client begins a connection. They change nothing.
+// greets returns the commands with which the client begins a connection. They change nothing.
 func greets() []string { return []string{"hello", "auth", "select", "readonly", "config"} }
 
 // Write passes on one or more whole commands of the client.

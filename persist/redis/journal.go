@@ -20,7 +20,8 @@ import (
 // format is the version of this package's layout. Open refuses any other. Programs from before the first release wrote
 // the older ones.
 const (
-	format       = "v4"
+	format       = "v5"
+	fourthFormat = "v4"
 	thirdFormat  = "v3"
 	secondFormat = "v2"
 	firstFormat  = "v1"
@@ -131,7 +132,7 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	}
 	switch noted[0] {
 	case format:
-	case olderFormat, firstFormat, secondFormat, thirdFormat:
+	case olderFormat, firstFormat, secondFormat, thirdFormat, fourthFormat:
 		return fmt.Errorf("%w: key %s: a program from before the first release made it; finish its operations with that program, and use another prefix", ErrLayout, place)
 	default:
 		return fmt.Errorf("%w: key %s: it has format %q, and this program reads %q; use a newer program", ErrLayout, place, noted[0], format)

@@ -84,7 +84,7 @@ func TestLayout(t *testing.T) {
 func TestOtherFormats(t *testing.T) {
 	t.Parallel()
 	at := durableURL(t)
-	for format, advice := range map[string]string{"1": "another prefix", "v1": "another prefix", "v2": "another prefix", "v3": "another prefix", "2": "newer program", "v5": "newer program"} {
+	for format, advice := range map[string]string{"1": "another prefix", "v1": "another prefix", "v2": "another prefix", "v3": "another prefix", "v4": "another prefix", "2": "newer program", "v6": "newer program"} {
 		opts := own(t, at)
 		key, client := "{"+opts.Prefix+"}:journal", connect(t, at)
 		if err := client.HSet(t.Context(), key, "format", format).Err(); err != nil {

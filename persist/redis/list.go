@@ -76,6 +76,9 @@ func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Re
 		if unread := new(persist.UnreadError); errors.As(f.err, &unread) && !l.q.MatchUnread(unread) {
 			continue
 		}
+		if f.err == nil && f.isUsed() {
+			l.nameListed(f)
+		}
 		if (f.err != nil || l.q.Match(&f.rec) || f.rec.Erased && l.erased.Match(&f.rec)) && !yield(f.rec, f.err) {
 			return false
 		}
@@ -101,7 +104,7 @@ func (l *listing) start(ctx context.Context) (err error) {
 	return l.bound(ctx)
 }
 
-// beginning selects the members of a set with this beginning and so many bytes more.
+// beginning selects the members of a set with the prefix with and up to more further bytes.
 func beginning(with string, more int) goredis.ZRangeArgs {
 	return goredis.ZRangeArgs{ByLex: true, Start: "[" + with, Stop: "[" + with + strings.Repeat("\xff", more)}
 }

@@ -90,5 +90,5 @@ func (l *subscription) Next(ctx context.Context) (string, error) {
 	}
 }
 
-// Close implements notify.Line.
+// Close implements notify.Line. It ends the listening.
 func (l *subscription) Close() { _ = l.PubSub.Close() } // it is closed already, at most

@@ -18,6 +18,7 @@ type ref struct {
 	number uint64
 }
 
+// seq returns the record's Seq.
 func (r ref) seq() uint64 { return r.bucket.seqOf(r.number) }
 
 // found is a record read from the journal, or the error of its reading.
@@ -30,7 +31,7 @@ type found struct {
 
 // number returns the record's number in its bucket; 0 if the head is too short to have one.
 func (e *entry) number() uint64 {
-	if len(e.head) < headSize {
+	if len(e.head) < headSize && !e.isUsed() {
 		return 0
 	}
 	return binary.BigEndian.Uint64(e.head)

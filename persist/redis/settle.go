@@ -52,8 +52,8 @@ func effectOf(err error) effect {
 	return inDoubt
 }
 
-// answeredWith sorts an error answered by the server. A script checks the codes of refused before its first write, so a
-// refused one has written nothing.
+// answeredWith returns the effect of a write that the server answered with err. A script finds the errors of refused before its first write, so these
+// mean that nothing was written.
 func answeredWith(err goredis.Error) effect {
 	inScript := strings.Contains(err.Error(), "script")
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
+	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
 // sweepRows is the number of records in one step of a sweep.
@@ -52,8 +53,8 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return s.total, nil
 }
 
-// shelves returns the indexes with possible records to sweep. The tombstones of chosen keys are not read before they
-// may go, since there may be millions of them, unless a prune shortens their time.
+// shelves returns the indexes of the records that the sweep may change, each with its latest time. Tombstones of keys made by users can be millions:
+// they are read only when they may go, unless a prune shortens their time.
 func (s *sweeping) shelves() []shelf {
 	answers, keys := shelf{expiring, s.ago(0)}, shelf{tombstones, s.ago(0)}
 	if s.l.Prune && s.l.KeepAnswer != 0 {
@@ -116,7 +117,7 @@ func (s *sweeping) places(ctx context.Context, from shelf, passed []int) ([][]st
 	return places, err
 }
 
-// step applies the limits to the records of one bucket by one script, and returns the number of changed ones. A damaged record stays as it is.
+// step applies the limits to the records ids of one bucket, in one script. It returns the number of changed records. A damaged record stays as it is.
 func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed int, err error) {
 	refs := make([]ref, len(ids))
 	for i, id := range ids {
@@ -159,12 +160,16 @@ func (s *sweeping) change(b *bucket, rec *persist.Record, was *entry) []any {
 	case drop:
 		return []any{was.id, seq, revision, "", "", "", "", "", ""}
 	case strip:
-		erased := rec.Erased
+		erased, packs, wireKey, id := rec.Erased, usedkey.MayPack(rec), rec.WireKey, rec.ID
 		s.l.Strip(rec, s.l.Now, s.j.secret)
-		if rec.Erased && !erased {
+		if packs = packs && rec.Erased && !erased; rec.Erased && !erased {
 			rec.ID = persist.ErasedID(s.j.secret, rec.ID)
 		}
-		e, answer := b.newEntry(rec, revision+1), ""
+		rec.Revision++
+		e, answer := b.newEntry(rec, rec.Revision), ""
+		if packs {
+			e.pack(rec, wireKey, id)
+		}
 		if !rec.Swept { // the answer stays
 			e.progress, answer = codec.WithRequestDropped(was.progress), "stays"
 		}

@@ -131,6 +131,7 @@ func split(part []byte) (id string, check, rest []byte, ok bool) {
 	return id, part[n : n+checkSize], part[n+checkSize:], validID(id)
 }
 
+// corrupt returns the error for a field that was changed without the keys: persist.ErrCorrupt.
 func (o *opener) corrupt(f field) error {
 	return fmt.Errorf("%w: account %q, key %q: its %s was changed, cut off, or put there from elsewhere", persist.ErrCorrupt, o.id.Account, o.id.Key, f)
 }

@@ -110,8 +110,8 @@ func (k Key) valid() error {
 	return nil
 }
 
-// derive makes the keys for each purpose by HKDF (RFC 5869). One secret under two ids is two keys: a listing asks for
-// the values under each of them, and must not find a record twice.
+// derive derives the keys for each purpose by HKDF (RFC 5869). One secret with two ids gives two different keys: a listing asks for the values of
+// each key, and must not find a record twice.
 func (k Key) derive() (*key, error) {
 	root, err := hkdf.Extract(sha256.New, k.Secret, []byte("oncehttp seal v1 "+k.ID))
 	if err != nil {
@@ -176,6 +176,7 @@ func (s *Sealer) StoredID(id persist.ID) persist.ID {
 	return id
 }
 
+// mac returns the HMAC-SHA256 of a message.
 func mac(key, message []byte) []byte {
 	m := hmac.New(sha256.New, key)
 	_, _ = m.Write(message) // never fails

@@ -69,8 +69,9 @@ func digest(texts ...string) []byte {
 	return sum[:]
 }
 
-// standing opens the acts into rec, and compares the record with its standing. Without the keys an operation can be abandoned, since
-// that proves nothing: no call says "no effect" then.
+// standing opens the sealed copy of a record's clear fields, and sets rec.Acts from it. It returns an error of corruption if the record differs from
+// the copy, so that a change without the keys is noticed. One change is allowed: a person without the keys may abandon an operation, as this proves
+// nothing about its effect.
 func (o *opener) standing(sealed, rec *persist.Record) error {
 	if len(sealed.Acts) != 1 {
 		return o.corrupt(fieldStanding)

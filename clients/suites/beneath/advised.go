@@ -34,16 +34,16 @@ type Advice struct {
 	Retries string // the setting for the SDK's own retries
 }
 
-// unkeyed returns the Config for an API without keys.
+// unkeyed returns the Config for an API without keys. Each POST and PATCH is an operation.
 func unkeyed() oncehttp.Config {
 	return oncehttp.Config{Profile: profile.None(), Operation: oncehttp.Writes}
 }
 
-// named returns the Config for an API without keys and an SDK with retries of its own:
-// contexts name the operations.
+// named returns the Config for an API without keys and an SDK with retries of its own. A request is an operation if its context names a key
+// (oncehttp.ContextWithKey).
 func named() oncehttp.Config { return oncehttp.Config{Profile: profile.None()} }
 
-// zero returns the Config for an SDK with keys on its operations.
+// zero returns the zero Config, for an SDK that sends a key with each operation.
 func zero() oncehttp.Config { return oncehttp.Config{} }
 
 // The usual texts.

@@ -28,6 +28,7 @@ type env struct {
 	effects map[string]int // by reference; "" for failures and crashes
 }
 
+// newEnv returns the environment of a target. repaired: its faults are repaired.
 func newEnv(repaired bool) *env {
 	return &env{repaired: repaired, keyHeader: "Idempotency-Key", name: "once_target_" + randomText(), effects: map[string]int{}}
 }

@@ -41,6 +41,7 @@ func (l *ledger) count(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"count": l.byRef[r.URL.Query().Get("ref")], "total": l.total})
 }
 
+// main serves payments and refunds at ADDR, with moov-base's package idempotent in front.
 func main() {
 	l := &ledger{byRef: map[string]int{}}
 	seen := lru.New()
@@ -100,6 +101,7 @@ func (l *ledger) create(kind string) http.HandlerFunc {
 	}
 }
 
+// answer writes an answer with a JSON body.
 func answer(w http.ResponseWriter, status int, body map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -4,6 +4,7 @@ package capture_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -142,6 +143,86 @@ func TestOthersPass(t *testing.T) {
 		})
 		if err != nil || req.URL.Path != "/pay" || !reflect.DeepEqual(seen, []string{"POST /token", "GET /cards", "GET /after"}) {
 			t.Errorf("%s: %v, sent %q", name, err, seen)
+		}
+	}
+}
+
+// logins are requests of SDKs for credentials, other than OAuth's forms.
+var logins = map[string]struct{ kind, body string }{
+	"JSON": {"application/json", `{"username":"u","password":"p"}`},
+	"STS":  {"application/x-www-form-urlencoded", "Action=AssumeRoleWithWebIdentity&Version=2011-06-15"},
+}
+
+// login is the first request of such an SDK.
+func login(t *testing.T, hc *http.Client, kind, body string) error {
+	req := clienttest.Request(t, "POST", "https://api.example.com/login", body)
+	req.Header.Set("Content-Type", kind)
+	return send(hc, req)
+}
+
+// order is the operation of such an SDK.
+func order(t *testing.T, hc *http.Client) error {
+	return send(hc, clienttest.Request(t, "POST", "https://api.example.com/v2/checkout/orders", `{"intent":"CAPTURE"}`))
+}
+
+// TestLoginIsNoPayment: with a profile with endpoints a POST elsewhere is neither captured nor sent, whatever the function makes of its error. With
+// Config.Operation it is sent.
+func TestLoginIsNoPayment(t *testing.T) {
+	t.Parallel()
+	p, known := profile.ByName("paypal-orders")
+	if !known {
+		t.Fatal("no profile paypal-orders")
+	}
+	for name, l := range logins {
+		for _, returns := range []error{nil, errors.New("no token"), oncehttp.ErrCaptured} {
+			w := &wiretest.Wire{}
+			c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.Profile, cfg.Operation = p, nil })
+			req, err := c.Capture(oncehttp.ContextWithKey(t.Context(), "k"), "k", func(hc *http.Client) error {
+				checkRefused(t, login(t, hc, l.kind, l.body), oncehttp.ErrConfig)
+				checkCaptured(t, order(t, hc))
+				return returns
+			})
+			checkRefused(t, err, oncehttp.ErrConfig)
+			if req != nil || w.Count() != 0 || err == nil || !strings.Contains(err.Error(), "POST /login") || !strings.Contains(err.Error(), "Config.Operation") {
+				t.Errorf("%s, returning %v: %v, %v, %d sends", name, returns, req, err, w.Count())
+			}
+		}
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 200}}}
+		c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) {
+			cfg.Profile, cfg.Operation = p, func(req *http.Request) bool { return strings.HasPrefix(req.URL.Path, "/v2/") }
+		})
+		req, err := c.Capture(t.Context(), "k", func(hc *http.Client) error {
+			return errors.Join(login(t, hc, l.kind, l.body), order(t, hc))
+		})
+		if err != nil || req.URL.Path != "/v2/checkout/orders" || w.Count() != 1 {
+			t.Errorf("%s, with Operation: %v, %d sends", name, err, w.Count())
+		}
+	}
+}
+
+// TestLoginWithoutEndpoints: where nothing says which request is the operation, an error of the function that is not ErrCaptured is the error of
+// Capture, and nothing is captured.
+func TestLoginWithoutEndpoints(t *testing.T) {
+	t.Parallel()
+	noToken := errors.New("no token")
+	for name, l := range logins {
+		for _, p := range []*profile.Profile{nil, profile.StripeV1()} {
+			w := &wiretest.Wire{}
+			c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.Profile, cfg.Operation = p, nil })
+			req, err := c.Capture(t.Context(), "k", func(hc *http.Client) error {
+				checkCaptured(t, login(t, hc, l.kind, l.body))
+				return noToken
+			})
+			checkRefused(t, err, oncehttp.ErrConfig)
+			if req != nil || w.Count() != 0 || !errors.Is(err, noToken) || !strings.Contains(err.Error(), "POST /login") || !strings.Contains(err.Error(), "Config.Operation") {
+				t.Errorf("%s: %v, %v, %d sends", name, req, err, w.Count())
+			}
+			req, err = c.Capture(t.Context(), "k", func(hc *http.Client) error {
+				return fmt.Errorf("an SDK: %w", order(t, hc))
+			})
+			if err != nil || req.URL.Path != "/v2/checkout/orders" {
+				t.Errorf("%s: returned with ErrCaptured: %v", name, err)
+			}
 		}
 	}
 }

@@ -17,7 +17,7 @@ func Together(one, other func(*oncehttp.Config)) func(*oncehttp.Config) {
 	}
 }
 
-// WithProfile sets the profile of the draft under this name, changed.
+// WithProfile returns a change of a Config: its profile becomes profile.Draft07 with the name name and the changes of change.
 func WithProfile(name string, change func(*profile.Profile)) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) {
 		cfg.Profile = profile.Draft07()

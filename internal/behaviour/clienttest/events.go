@@ -16,7 +16,7 @@ type Events struct {
 	All []oncehttp.Event
 }
 
-// Observe is for Config.Observe.
+// Observe keeps the event in e.All. It is a value for Config.Observe.
 func (e *Events) Observe(_ context.Context, event oncehttp.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -30,16 +30,17 @@ func SpanIn(ctx context.Context) *Span {
 	return s
 }
 
-// Operation implements [oncehttp.Instrument].
+// Operation implements [oncehttp.Instrument]. It records a span, and returns the function that ends it.
 func (s *Spans) Operation(ctx context.Context, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
 	return s.begin(ctx, "operation", begins)
 }
 
-// Attempt implements [oncehttp.Instrument].
+// Attempt implements [oncehttp.Instrument]. It records a span, and returns the function that ends it.
 func (s *Spans) Attempt(ctx context.Context, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
 	return s.begin(ctx, "attempt", begins)
 }
 
+// begin adds a span with this name, under the span in ctx if there is one. It returns a context with the new span, and the function that ends it.
 func (s *Spans) begin(ctx context.Context, name string, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

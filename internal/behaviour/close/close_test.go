@@ -285,3 +285,20 @@ type closedBody struct {
 }
 
 func (b *closedBody) Close() error { b.closed = true; return nil }
+
+// TestClosedKeyless: a client that closes its journal, too, says ErrClosed to a call with a key and to one without, whoever makes the keys.
+func TestClosedKeyless(t *testing.T) {
+	t.Parallel()
+	for name, newKey := range map[string]func(*http.Request) (oncehttp.Key, error){"random": nil, "of the request": oncehttp.KeyFromJSON(oncehttp.NewScope("orders"), "/of")} {
+		c, err := oncehttp.Open(testrun.Dir(t)+"/journal.db", oncehttp.Config{Transport: &wiretest.Wire{}, Profile: clienttest.OwnProfile(), NewKey: newKey})
+		clienttest.Must(t, err)
+		clienttest.Must(t, c.Close())
+		_, errDo := c.Do(clienttest.Post(t, `{"of":"one"}`))
+		_, errKey := c.DoKey(clienttest.Post(t, `{"of":"one"}`), "k")
+		for how, err := range map[string]error{"Do": errDo, "DoKey": errKey, "Enqueue": c.Enqueue(clienttest.Post(t, `{"of":"one"}`), "k")} {
+			if clienttest.ExactlyOne(t, err); !errors.Is(err, oncehttp.ErrClosed) {
+				t.Errorf("keys %s, %s: %v", name, how, err)
+			}
+		}
+	}
+}

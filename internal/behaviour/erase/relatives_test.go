@@ -52,7 +52,8 @@ func TestEraseNamesItsOwnEffect(t *testing.T) {
 		j, w := memory.New(), &wiretest.Wire{Replies: []wiretest.Reply{problem, {Status: 201}}}
 		kept, _ := clienttest.New(t, w, clienttest.On(j, keeping, func(cfg *oncehttp.Config) { cfg.KeepAnswer = long }))
 		c, _ := clienttest.New(t, w, clienttest.On(j, keeping))
-		for client, key := range map[*oncehttp.Client]oncehttp.Key{kept: "k", c: "k:gen=2"} {
+		for i, client := range []*oncehttp.Client{kept, c} {
+			key := oncehttp.Key("k").Generation(i + 1)
 			w.Replies = []wiretest.Reply{{Status: 201}}
 			if key == "k" {
 				w.Replies = []wiretest.Reply{problem}

@@ -21,7 +21,7 @@ type Faulty struct {
 	OnBegun func() error
 }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. OnBegin is called before it, OnBegun after it. An error of either is the result.
 func (j *Faulty) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := Call(j.OnBegin); err != nil {
 		return persist.Record{}, false, err
@@ -33,7 +33,7 @@ func (j *Faulty) Begin(ctx context.Context, rec persist.Record) (persist.Record,
 	return standing, created, err
 }
 
-// Update implements [persist.Journal].
+// Update implements [persist.Journal]. It calls OnUpdate first. After an error of that hook it does nothing, and returns the error.
 func (j *Faulty) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := Call(j.OnUpdate); err != nil {
 		return persist.Record{}, err
@@ -41,7 +41,7 @@ func (j *Faulty) Update(ctx context.Context, rec persist.Record) (persist.Record
 	return j.Journal.Update(ctx, rec)
 }
 
-// Finish implements [persist.Journal].
+// Finish implements [persist.Journal]. It calls OnFinish first. After an error of that hook it does nothing, and returns the error.
 func (j *Faulty) Finish(ctx context.Context, rec persist.Record) error {
 	if err := Call(j.OnFinish); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (j *Faulty) Finish(ctx context.Context, rec persist.Record) error {
 	return j.Journal.Finish(ctx, rec)
 }
 
-// Amend implements [persist.Journal].
+// Amend implements [persist.Journal]. It calls OnAmend first. After an error of that hook it does nothing, and returns the error.
 func (j *Faulty) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := Call(j.OnAmend); err != nil {
 		return persist.Record{}, err
@@ -57,7 +57,7 @@ func (j *Faulty) Amend(ctx context.Context, rec persist.Record) (persist.Record,
 	return j.Journal.Amend(ctx, rec)
 }
 
-// Forget implements [persist.Journal].
+// Forget implements [persist.Journal]. It calls OnForget first. After an error of that hook it does nothing, and returns the error.
 func (j *Faulty) Forget(ctx context.Context, rec persist.Record) error {
 	if err := Call(j.OnForget); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (j *Faulty) Forget(ctx context.Context, rec persist.Record) error {
 	return j.Journal.Forget(ctx, rec)
 }
 
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]. It calls OnGet first. After an error of that hook it does nothing, and returns the error.
 func (j *Faulty) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	if err := Call(j.OnGet); err != nil {
 		return persist.Record{}, err
@@ -73,7 +73,7 @@ func (j *Faulty) Get(ctx context.Context, id persist.ID) (persist.Record, error)
 	return j.Journal.Get(ctx, id)
 }
 
-// List implements [persist.Journal].
+// List implements [persist.Journal]. It calls OnList first. After an error of that hook it does nothing, and returns the error.
 func (j *Faulty) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if err := Call(j.OnList); err != nil {
 		return func(yield func(persist.Record, error) bool) { yield(persist.Record{}, err) }
@@ -81,7 +81,7 @@ func (j *Faulty) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Re
 	return j.Journal.List(ctx, q)
 }
 
-// Sweep implements [persist.Journal].
+// Sweep implements [persist.Journal]. It calls OnSweep first. After an error of that hook it does nothing, and returns the error.
 func (j *Faulty) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if err := Call(j.OnSweep); err != nil {
 		return 0, err
@@ -120,7 +120,7 @@ var ErrOutage = errors.New("no answer")
 // Broken is a journal with a failing Begin.
 type Broken struct{ persist.Journal }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. It always fails.
 func (Broken) Begin(context.Context, persist.Record) (persist.Record, bool, error) {
 	return persist.Record{}, false, errors.New("disk full")
 }
@@ -133,7 +133,7 @@ type Shaky struct {
 	Lost  []persist.Record // begun in doubt
 }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. If Fails is set, it stores nothing and returns Fails. With ErrUncertain it keeps the record for Land.
 func (j *Shaky) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if errors.Is(j.Fails, persist.ErrUncertain) {
 		j.Lost = append(j.Lost, rec)
@@ -163,7 +163,7 @@ type Recording struct {
 	OnGet func() error // returns the error of Get
 }
 
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]. It calls OnGet first. After an error of that hook it returns the error.
 func (r *Recording) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	if err := Call(r.OnGet); err != nil {
 		return persist.Record{}, err
@@ -171,7 +171,7 @@ func (r *Recording) Get(ctx context.Context, id persist.ID) (persist.Record, err
 	return r.Journal.Get(ctx, id)
 }
 
-// FinishLate implements [persist.LateFinisher].
+// FinishLate implements [persist.LateFinisher]. It counts the call, takes the time Takes, and returns Fails if that is set.
 func (r *Recording) FinishLate(ctx context.Context, rec persist.Record) error {
 	r.Ends.Add(1)
 	if time.Sleep(r.Takes); r.Fails != nil {
@@ -180,5 +180,5 @@ func (r *Recording) FinishLate(ctx context.Context, rec persist.Record) error {
 	return r.Journal.Finish(ctx, rec)
 }
 
-// FinishesLate implements [persist.LateFinisher].
+// FinishesLate implements [persist.LateFinisher]. It returns r and not the embedded journal, so its own FinishLate is called.
 func (r *Recording) FinishesLate() persist.Journal { return r }

@@ -27,7 +27,7 @@ type FairLeasing struct {
 	To *memory.Journal // the journal shared by the processes
 }
 
-// DueTimes implements [persist.DueTimes].
+// DueTimes implements [persist.DueTimes]. It asks the shared journal.
 func (f *FairLeasing) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	return f.To.DueTimes(ctx, q)
 }
@@ -50,7 +50,7 @@ func (f *Freezing) Freeze(after, length time.Duration) {
 	f.To = f.from.Add(length)
 }
 
-// Renew implements [persist.Claimer].
+// Renew implements [persist.Claimer]. While the process is frozen, it waits until To first.
 func (f *Freezing) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
 	if now := time.Now(); !now.Before(f.from) && now.Before(f.To) {
 		time.Sleep(f.To.Sub(now))
@@ -64,7 +64,7 @@ type OwnProcess struct {
 	attached persist.Attachment
 }
 
-// Attach implements [persist.Journal].
+// Attach implements [persist.Journal]. The value is kept for this process alone.
 func (p *OwnProcess) Attach(create func() any) any { return p.attached.Attach(create) }
 
 // Unwrap returns the journal.

@@ -1,10 +1,12 @@
 package redrive_test
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"net/http/httptest"
@@ -83,4 +85,26 @@ func TestContradictedPredecessor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestContradictedBetween: of three tries begun in each other's place none had an effect, and an event proves the second one. A call with the key of the first is told of that
+// one, and not of the refusal of its own. (Invariants 1, 54 and 56.)
+func TestContradictedBetween(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t, nil, cardError, cardError)
+		f.enqueue("k")
+		f.redriven("k")
+		clienttest.Resume(t, f.Client)
+		f.redriven("k:gen=2")
+		f.absent("k:gen=3")
+		charged(t, f.Client, "k:gen=2")
+		for how, err := range map[string]error{"Do": f.do(f.Client, "k"), "Enqueue": f.Enqueue(charge(t), "k")} {
+			var e *oncehttp.Error
+			if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrFinal) || e.Effect() != persist.EffectUnknown || e.Key != "k:gen=2" {
+				t.Errorf("%s: %v, want the unknown effect of the second one", how, err)
+			}
+		}
+		f.sends(2)
+	})
 }

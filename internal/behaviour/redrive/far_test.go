@@ -7,7 +7,7 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 )
 
 // This file is about one intent with many tries.
@@ -41,12 +41,12 @@ func TestFarGeneration(t *testing.T) {
 // TestManyGenerations: beside more operations of one intent than are looked at nothing is begun, by whatever call: nobody would know what became of the oldest.
 func TestManyGenerations(t *testing.T) {
 	t.Parallel()
-	last := oncehttp.Key("k").Generation(operation.IntentMax + 1)
+	last := oncehttp.Key("k").Generation(intent.IntentMax + 1)
 	for _, redriven := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFamily(t, nil, cardError)
 			f.enqueue("k")
-			for g := 1; g <= operation.IntentMax; g++ {
+			for g := 1; g <= intent.IntentMax; g++ {
 				if redriven {
 					f.redriven(oncehttp.Key("k").Generation(g))
 					clienttest.Resume(t, f.Client)
@@ -54,12 +54,12 @@ func TestManyGenerations(t *testing.T) {
 					clienttest.Must(t, f.do(f.Client, oncehttp.Key("k").Generation(g+1)))
 				}
 			}
-			beyond := oncehttp.Key("k").Generation(operation.IntentMax + 2)
+			beyond := oncehttp.Key("k").Generation(intent.IntentMax + 2)
 			f.refused(f.do(f.Client, beyond))
 			f.refused(f.Enqueue(charge(t), beyond))
 			_, err := f.Redrive(t.Context(), last)
 			f.refused(err)
-			f.sends(operation.IntentMax + 1)
+			f.sends(intent.IntentMax + 1)
 		})
 	}
 }

@@ -125,3 +125,26 @@ func TestAssignedBesideItsNext(t *testing.T) {
 		f.sends(2)
 	}
 }
+
+// TestTakenBackAndErased: a person took back that k is absent, gave it up, and had it erased once its times were over. Its record tells nothing of these acts any more, and no
+// next generation begins: k may have taken effect. (Invariants 1, 54 and 57.)
+func TestTakenBackAndErased(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t, nil, lostReply, paid)
+		_ = f.do(f.Client, "k")
+		time.Sleep(time.Hour)
+		f.absent("k")
+		if err := f.do(f.Client, "k"); !errors.Is(err, oncehttp.ErrNoEffect) {
+			t.Fatal(err)
+		}
+		_, err := f.Unsettle(t.Context(), "k", "it is in the export")
+		clienttest.Must(t, err)
+		clienttest.Must(t, f.Abandon(t.Context(), "k"))
+		f.refused(f.do(f.Client, "k:gen=2"))
+		time.Sleep(400 * 24 * time.Hour)
+		clienttest.Must(t, f.Erase(t.Context(), "k"))
+		f.refused(f.do(f.Client, "k:gen=2"))
+		f.sends(1)
+	})
+}

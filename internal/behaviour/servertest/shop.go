@@ -24,14 +24,14 @@ type Shop struct {
 	Effects int
 	Gets    int
 	Posts   int
-	Lose    int  // answers of so many POSTs are lost after their effect
+	Lose    int  // the number of POSTs to lose the answer of, after their effect
 	Hide    bool // lookups find nothing
 	Broken  bool // lookups fail
 	Forget  bool // for ForgetOrChange
 	Change  bool // for ForgetOrChange
 }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. A GET lists orders. Any other method is an order, of which the answer may be lost.
 func (s *Shop) RoundTrip(req *http.Request) (*http.Response, error) {
 	wiretest.HandedOver(req)
 	w := httptest.NewRecorder()

@@ -2,7 +2,10 @@ package settle_test
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
 	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -59,4 +63,45 @@ func TestFoundObjectAnswersOneOperation(t *testing.T) {
 			})
 		})
 	}
+}
+
+// unread is a journal with a record that this client cannot read, as of another seal key.
+type unread struct{ persist.Journal }
+
+// List lists that record, too.
+func (j unread) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		if slices.Contains(q.States, persist.StateConfirmed) && !yield(persist.Record{}, fmt.Errorf("order:1: %w", persist.ErrSealed)) {
+			return
+		}
+		for rec, err := range j.Journal.List(ctx, q) {
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestFoundObjectMayBeOfAnUnreadOne: while an ended operation of the place cannot be read, what Reconcile finds may be its answer, and proves nothing. (Invariant 65.)
+func TestFoundObjectMayBeOfAnUnreadOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 500, Header: "Stripe-Should-Retry: false", Body: `{"error":{"type":"api_error"}}`}}}
+		client, _ := clienttest.New(t, w, clienttest.On(unread{memory.New()}, func(cfg *oncehttp.Config) {
+			cfg.Profile = profile.StripeV1()
+			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+				return oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 200, Body: []byte(`{"id":"ch_1"}`)}}, nil
+			}
+		}))
+		if _, err := client.DoKey(clienttest.Request(t, http.MethodPost, "https://api.example.com/v1/charges", "{}"), "order:2"); err == nil {
+			t.Fatal("it is not held")
+		}
+		var told error
+		for _, err := range client.Resume(t.Context()) {
+			told = err
+		}
+		if rec := clienttest.Lookup(t, client, "order:2"); rec.State != persist.StateHeld || told == nil || !strings.Contains(told.Error(), "may be the answer to another operation") {
+			t.Errorf("%v, %v", rec.State, told)
+		}
+	})
 }

@@ -5,7 +5,7 @@ func Mismatch() Reply {
 	return Reply{Status: 422, Header: "Content-Type: application/problem+json"}
 }
 
-// Paid returns a wire that answers every send with a payment.
+// Paid returns a wire that answers each send with status 201 and the id of a payment.
 func Paid() *Wire {
 	return &Wire{Replies: []Reply{{Status: 201, Body: `{"id":"pay_1"}`}}}
 }

@@ -12,7 +12,7 @@ type OpenBodies struct {
 	Open atomic.Int32 // bodies
 }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. It counts the body of the answer as open.
 func (o *OpenBodies) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := o.Wire.RoundTrip(req)
 	if err == nil {
@@ -43,11 +43,11 @@ type Counted struct {
 	Closes *atomic.Int32
 }
 
-// Close implements [io.Closer].
+// Close implements [io.Closer]. It only counts the call.
 func (c *Counted) Close() error { c.Closes.Add(1); return nil }
 
 // Zeros is a body of zeros, without an end.
 type Zeros struct{}
 
-// Read implements [io.Reader].
+// Read implements [io.Reader]. It fills p with zeros, and never ends.
 func (Zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

@@ -67,7 +67,8 @@ func (p *Tap) Seen() (heads, bodies []string) {
 	return append([]string(nil), p.heads...), append([]string(nil), p.bodies...)
 }
 
-// NewTap returns a Tap with this script. It is closed with the test.
+// NewTap returns a server that answers its first requests with answers, one each, and all later ones with OK200. An empty answer ends the connection.
+// The end of the test ends the server.
 func NewTap(t *testing.T, answers ...string) *Tap {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,5 +96,5 @@ const OK200 = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 // ThenHangUp, in front of an answer, makes it the last one on its connection.
 const ThenHangUp = "\x00"
 
-// Silent returns a logger for a server that is made to complain.
+// Silent returns a logger that drops all lines, for a server of which the errors are expected.
 func Silent() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -8,7 +8,7 @@ import (
 // ByHost sends each request through the transport of its host.
 type ByHost map[string]http.RoundTripper
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. It uses the transport of the request's host. The host must have one.
 func (b ByHost) RoundTrip(req *http.Request) (*http.Response, error) {
 	return b[req.URL.Hostname()].RoundTrip(req)
 }
@@ -24,7 +24,7 @@ func Transport(t *testing.T) *http.Transport {
 // Func is a function as a transport.
 type Func func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. It calls f.
 func (f Func) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // Crashing lets a test look at the journal at the moment of each request: so a process that is killed then leaves it.
@@ -34,7 +34,7 @@ type Crashing struct {
 	Lose    func(req *http.Request) bool // the request does not arrive
 }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. It calls At first. If Lose reports true, it returns ErrLost and sends nothing.
 func (c *Crashing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.At != nil {
 		c.At(req)

@@ -22,7 +22,7 @@ type Wire struct {
 	Before  func(n int, req *http.Request) // runs before the n-th send
 }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. It records the send, and answers with the next reply, or with the last one once all are used. There must be a reply.
 func (w *Wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {
@@ -151,7 +151,7 @@ var ErrLost = errors.New("connection reset")
 // Failing is a body that fails.
 type Failing struct{ Err error }
 
-// Read implements [io.Reader].
+// Read implements [io.Reader]. It always returns f.Err.
 func (f Failing) Read([]byte) (int, error) { return 0, f.Err }
 
 // Key returns the idempotency key among headers, however it is spelled.

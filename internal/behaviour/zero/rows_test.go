@@ -81,6 +81,7 @@ func functions() map[string]any {
 		"persist.CheckFact":           persist.CheckFact,
 		"persist.ErasedID":            persist.ErasedID,
 		"persist.ErasedKey":           persist.ErasedKey,
+		"persist.IsSkipped":           persist.IsSkipped,
 		"persist.TookAbsenceBack":     persist.TookAbsenceBack,
 		"persist.FactNames":           persist.FactNames,
 		"persist.CompareOwners":       persist.CompareOwners,

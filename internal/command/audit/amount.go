@@ -102,6 +102,9 @@ func (a *audit) moneyOf(rec *persist.Record) (m money, why string) {
 		return k.money, k.why
 	}
 	defer func() { a.known = &knownMoney{of: rec.ID, money: m, why: why} }()
+	if rec.Erased {
+		return m, "its record was erased, with its request"
+	}
 	m.amount, m.currency, why = results.MoneyIn(rec, a.flags.amount, cmp.Or(a.flags.ourCurrency, results.DefaultCurrency), a.flags.ourCurrency != "")
 	return m, why
 }
@@ -132,7 +135,7 @@ func (a *audit) total(rec *persist.Record) {
 	if a.flags.amount == "" {
 		return
 	}
-	c := a.declines.ClassOfRecord(rec)
+	c := a.declinesFor(rec).ClassOfRecord(rec)
 	if m, why := a.moneyOf(rec); why != "" {
 		a.totals.AddWithout(c)
 	} else {

@@ -67,7 +67,8 @@ It lists
   not-done       done here, and its row there has a status that --where does not select,
                  such as pending
   unresolved     pending, held or abandoned here, and not in the exports
-  twice          more than one row for one operation, or for one reference
+  twice          more than one row for one operation, or for one reference, or a row each
+                 for a key that counts as without effect here and for its next generation
   amount         the amounts or currencies differ
   generations    a later generation of a key and an earlier one both count as done here,
                  such as after journal declined --forget
@@ -168,7 +169,17 @@ type audit struct {
 	lent     results.Totals // of rows without a currency, in that of their operation
 	prefixes prefixes
 	restored session.Restore
-	scale    scale
+	get      func(key string, of *persist.Record) (persist.Record, error) // an operation of the account of a record
+	gone     func(rec *persist.Record) (match, why string)                // of an operation whose key is gone: see goneKeys
+
+	declinedTexts []string // the values of --declined that the journal keeps, where they are used
+	spellings     int      // operations without a row, with an alike one there
+	foreignAlike  int      // those rows
+	heldRestored  bool     // an operation is held as restored
+	keyed         bool     // an operation was sent under a key that its API knows
+	keyless       bool     // an operation is of an API without keys
+
+	scale scale
 }
 
 // Finding is one difference.
@@ -195,6 +206,7 @@ const Generations = "generations"
 // Failed is the finding of a row that nobody has excluded. By its own word it is of nothing done.
 const Failed = "failed"
 
+// run checks the flags, compares the journal with the exports, and prints the findings. The error has the exit status.
 func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	a := &audit{flags: f, counts: map[string]int{}}
 	if err := f.check(a); err != nil {
@@ -216,6 +228,7 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 		if len(texts) > 0 {
 			terminal.Say(s.Err, "%s", session.DeclinedBy(texts))
 		}
+		a.declinedTexts = texts
 	}
 	a.arg = at.Arg
 	if a.restored, err = session.RestoreOf(ctx, ses); err != nil {
@@ -231,17 +244,10 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 		_, err := ses.Journal.Get(ctx, persist.ID{Account: persist.Account(f.Account), Key: key})
 		return err == nil
 	}
-	err = a.markDone(ctx, ses)
-	if err == nil {
-		err = a.ours(ctx, ses)
+	a.get = func(key string, of *persist.Record) (persist.Record, error) {
+		return ses.Journal.Get(ctx, persist.ID{Account: of.Account, Key: key})
 	}
-	if err == nil {
-		err = a.theirs.each(a.foreign)
-	}
-	if err == nil {
-		err = a.unclear()
-	}
-	if err != nil {
+	if err = a.sides(ctx, ses); err != nil {
 		return terminal.JoinExit(err, ses.Close())
 	}
 	a.conclude(s.Err)
@@ -255,6 +261,22 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 		return terminal.JoinExit(&terminal.ExitError{Status: terminal.ExitFindings}, ses.Close())
 	}
 	return terminal.JoinExit(nil, ses.Close())
+}
+
+// sides compares all operations and all rows.
+func (a *audit) sides(ctx context.Context, ses *session.Session) error {
+	a.gone = goneKeys(ctx, ses, a.theirs)
+	err := a.markDone(ctx, ses)
+	if err == nil {
+		err = a.ours(ctx, ses)
+	}
+	if err == nil {
+		err = a.theirs.each(a.foreign)
+	}
+	if err == nil {
+		err = a.unclear()
+	}
+	return err
 }
 
 // check reads the flags.
@@ -359,6 +381,7 @@ func (f *auditFlags) unselected(cell func(column string) string) string {
 	return ""
 }
 
+// print writes a finding to w: one line of JSON or of text.
 func (f *auditFlags) print(w io.Writer, x Finding) error {
 	if f.json {
 		enc := json.NewEncoder(w)

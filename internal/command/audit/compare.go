@@ -25,6 +25,7 @@ func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 		}
 		a.checked++
 		a.total(rec)
+		a.see(rec)
 		if err := a.generations(ctx, ses, rec); err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (a *audit) generations(ctx context.Context, ses *session.Session, rec *pers
 		return err
 	}
 	return a.found(Finding{
-		Finding: Generations, Key: rec.Key, Here: string(a.declines.ResultOfRecord(rec)), Why: words.Clip(old) + " is done here, too",
+		Finding: Generations, Key: rec.Key, Here: string(a.resultOf(rec)), Why: words.Clip(old) + " is done here, too",
 		Next: "ask the provider whether both took effect; oncehttp journal declined --journal " + words.ShellQuote(a.arg) + " tells which answers count as declined",
 	})
 }
@@ -86,7 +87,7 @@ func (a *audit) markDone(ctx context.Context, ses *session.Session) error {
 	q := a.flags.Query()
 	q.States = []persist.State{persist.StateConfirmed, persist.StateSettled}
 	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		if res := a.declines.ResultOfRecord(rec); !isDone(res) && !isUnread(rec, res) {
+		if res := a.resultOf(rec); !isDone(res) && !isUnread(rec, res) {
 			return nil
 		}
 		if reference, why := a.referenceOf(rec); why == "" {
@@ -107,6 +108,7 @@ func isDone(res results.Result) bool {
 	return res == results.Done || res == results.Accepted || res == results.Duplicate
 }
 
+// found counts a finding and prints it. Keys of findings may share a prefix: found notes them for a hint, unless --reference is given.
 func (a *audit) found(x Finding) error {
 	switch {
 	case a.flags.reference != "":
@@ -173,7 +175,7 @@ type stateHere struct {
 
 // stateOf returns the state of an operation in the journal.
 func (a *audit) stateOf(rec *persist.Record) stateHere {
-	s := stateHere{result: a.declines.ResultOfRecord(rec)}
+	s := stateHere{result: a.resultOf(rec)}
 	s.unread = isUnread(rec, s.result)
 	s.inDoubt = s.result == results.Unknown && !s.unread || rec.State == persist.StateHeld
 	s.done = !s.inDoubt && (isDone(s.result) || s.unread)
@@ -194,18 +196,33 @@ func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows
 	case !a.spend(rows):
 		x.Finding, x.Why = "missing", "its row is that of another operation here"
 	case len(double(rows)) > 0:
-		x.Finding, x.There = "twice", a.doubleRows(double(rows))
+		x.Finding, x.There, x.Next = "twice", a.doubleRows(double(rows)), takeBack
+	case here.unread:
+		if err := a.unread(x); err != nil {
+			return err
+		}
+		return a.amounts(rec, rows, x)
 	default:
 		return a.amounts(rec, rows, x)
 	}
 	return a.found(x)
 }
 
+// takeBack is the next step for what took effect more than once.
+const takeBack = "ask the provider; what took effect more than once, it takes back (a refund)"
+
 // conflict reports an operation not done here with rows of something done. More than one row of a type is reported once for all operations of
 // the reference, such as the generations of a key.
 func (a *audit) conflict(rec *persist.Record, x Finding, rows []indexedRow) error {
 	twice := double(rows)
-	x.Finding, x.Next = "conflict", a.afterConflict(rec)
+	next, err := a.successor(rec)
+	if err != nil {
+		return err
+	}
+	if a.flags.reference == "" && len(twice) == 0 && next != nil && a.stateOf(next).done {
+		return a.bothDone(x, next)
+	}
+	x.Finding, x.Next = "conflict", a.afterConflict(rec, next)
 	if len(twice) > 0 {
 		x.There = a.doubleRows(twice)
 	}
@@ -213,7 +230,7 @@ func (a *audit) conflict(rec *persist.Record, x Finding, rows []indexedRow) erro
 		return err
 	}
 	a.theirs.twice.add(twice[0].number)
-	x.Finding, x.Next = "twice", ""
+	x.Finding, x.Next = "twice", takeBack
 	return a.found(x)
 }
 
@@ -279,8 +296,13 @@ func (a *audit) blind(x Finding, why string) error {
 // referenceOf returns the operation's text in the column --match; why is the reason if
 // it is not known.
 func (a *audit) referenceOf(rec *persist.Record) (reference, why string) {
-	if a.flags.reference == "" {
+	switch {
+	case a.flags.reference == "" && rec.Erased:
+		return a.gone(rec)
+	case a.flags.reference == "":
 		return rec.Key, ""
+	case rec.Erased:
+		return "", "its record was erased, with its request"
 	}
 	reference, why = results.RequestText(rec, a.flags.reference)
 	if why == "" && strings.TrimSpace(reference) == "" {
@@ -367,7 +389,7 @@ func (a *audit) failed(x Finding, rows []indexedRow) error {
 }
 
 // foreign reports a row not taken by any operation.
-func (a *audit) foreign(r exportRow) error {
+func (a *audit) foreign(r indexedRow) error {
 	if a.outside(r.At) {
 		return nil
 	}
@@ -381,6 +403,9 @@ func (a *audit) foreign(r exportRow) error {
 	}
 	if a.nearEdge(r.At) {
 		x.Finding, x.Here = "edge", "foreign"
+	} else if a.theirs.alike.has(r.number) {
+		a.foreignAlike++
+		x.Why = "an operation without a row here is alike but for " + butFor + "; its line names this one"
 	}
 	return a.found(x)
 }
@@ -391,6 +416,7 @@ func (a *audit) outside(at time.Time) bool {
 	return !at.IsZero() && (!a.from.IsZero() && at.Before(a.from) || !a.to.IsZero() && !at.Before(a.to))
 }
 
+// nearEdge reports whether a time is at most --edge away from the beginning or the end of the compared time. A zero time is not.
 func (a *audit) nearEdge(at time.Time) bool {
 	near := func(edge time.Time) bool { return !edge.IsZero() && at.Sub(edge).Abs() <= a.flags.edge }
 	return !at.IsZero() && (near(a.from) || near(a.to))

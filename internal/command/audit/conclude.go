@@ -19,6 +19,9 @@ func (a *audit) conclude(stderr io.Writer) {
 	if text := a.prefixes.hint(); text != "" {
 		terminal.Say(stderr, "%s", text)
 	}
+	if text := a.spellingHint(); text != "" {
+		terminal.Say(stderr, "%s", text)
+	}
 	if text := a.scale.hint(a.counts["amount"]); text != "" {
 		terminal.Say(stderr, "%s", text)
 	}
@@ -36,7 +39,7 @@ func (a *audit) conclude(stderr io.Writer) {
 
 // foreignSteps returns the next steps for rows of no operation here; none if there are no such rows, or the keys are spelled otherwise there.
 func (a *audit) foreignSteps() []string {
-	n := a.counts["foreign"]
+	n := a.counts["foreign"] - a.foreignAlike
 	if n == 0 || a.prefixes.hint() != "" {
 		return nil
 	}
@@ -44,12 +47,23 @@ func (a *audit) foreignSteps() []string {
 	if a.restored == (session.Restore{}) {
 		return []string{fmt.Sprintf("foreign: %s of another journal or program; where a backup of this journal was put back, first say oncehttp journal restored --taken TIME --journal %s", words.Count(n, "row"), journal)}
 	}
-	steps := []string{fmt.Sprintf("foreign: the journal was restored at %s from a backup of %s, and what was begun in between is not in it: repeat none of them (%s) but with the same bytes and key while the server knows the key",
-		a.restored.At, a.restored.Taken, words.Count(n, "row"))}
+	steps := []string{fmt.Sprintf("foreign: the journal was restored at %s from a backup of %s, and what was begun in between is not in it: repeat none of them (%s)%s",
+		a.restored.At, a.restored.Taken, words.Count(n, "row"), a.whileKnown())}
 	if a.flags.since == "" {
 		steps = append(steps, "to compare what the backup may have lost alone: --time COLUMN --since "+a.restored.Taken+" --edge 0s")
 	}
-	return append(steps, "what is held here as restored: the lines under settle say what the provider did; what it did not do: oncehttp journal resume --restored KEY... --journal "+journal)
+	if a.heldRestored {
+		steps = append(steps, "what is held here as restored: the lines under settle say what the provider did; what it did not do: oncehttp journal resume --restored KEY... --journal "+journal)
+	}
+	return steps
+}
+
+// whileKnown returns the exception of rows that may be repeated after a restore. An API without keys has none.
+func (a *audit) whileKnown() string {
+	if a.keyless && !a.keyed {
+		return ""
+	}
+	return " but with the same bytes and key while the server knows the key"
 }
 
 // allEdge reports whether nothing was compared, and nothing found but edges.

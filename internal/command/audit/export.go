@@ -57,6 +57,7 @@ func openExport(name string, in io.Reader, comma rune) (*exportRows, error) {
 	return csvExport(name, r, comma)
 }
 
+// ndjsonExport returns a function that returns the next row of an NDJSON file, with its place; io.EOF at the end. name is the name for messages.
 func ndjsonExport(name string, in *bufio.Reader) func() (map[string]string, exportPlace, error) {
 	lines := &input.NDJSONRows{File: name, In: in}
 	return func() (map[string]string, exportPlace, error) {
@@ -81,6 +82,8 @@ func ndjsonExport(name string, in *bufio.Reader) func() (map[string]string, expo
 	}
 }
 
+// csvExport reads the header of a CSV file, and returns a reader of its rows. name is the name for messages; comma is the character between two
+// fields.
 func csvExport(name string, in *bufio.Reader, comma rune) (*exportRows, error) {
 	limit := &input.RecordLimit{R: in, Left: input.RowBytesMax}
 	c := csv.NewReader(limit)

@@ -34,17 +34,25 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// isStatus reports whether a column has the status of a row by its name, such as Status or payment_status.
+// isStatus reports whether the name of a column says that it has the status of the rows, such as Status or payment_status.
 func isStatus(column string) bool {
 	name := wordsOf(column)
 	return len(name) > 0 && slices.Contains(statusWords, name[len(name)-1])
 }
 
-// looksFailed reports whether the cell of a status says failed, such as "payment_failed".
+// looksFailed reports whether the cell of a status column has a word of failure, such as "payment_failed", and no "no" or "not".
 func looksFailed(cell string) bool {
 	in := wordsOf(cell)
 	return slices.ContainsFunc(in, func(w string) bool { return slices.Contains(failedWords, w) }) &&
 		!slices.ContainsFunc(in, func(w string) bool { return w == "no" || w == "not" })
+}
+
+// undoneWords are words for what took effect, and was taken back.
+var undoneWords = []string{"refunded", "reversed", "chargeback", "disputed"}
+
+// looksUndone reports whether the cell of a status says so, such as "refunded".
+func looksUndone(cell string) bool {
+	return looksFailed(cell) && slices.ContainsFunc(wordsOf(cell), func(w string) bool { return slices.Contains(undoneWords, w) })
 }
 
 // namesStatus reports whether --where names a column with a status.
@@ -66,8 +74,8 @@ func (f *auditFlags) saysFailed(row map[string]string) string {
 		if column == f.match || column == f.typeCol {
 			continue
 		}
-		cell := strings.ToLower(strings.TrimSpace(row[column]))
-		if isStatus(column) && looksFailed(cell) || anywhere && slices.Contains(failedWords, cell) {
+		cell := strings.TrimSpace(row[column])
+		if isStatus(column) && looksFailed(cell) || anywhere && slices.Contains(failedWords, strings.ToLower(cell)) {
 			return column + "=" + words.Clip(cell)
 		}
 	}
@@ -88,7 +96,7 @@ func (f *auditFlags) notes(name string, columns []string) []string {
 	return notes
 }
 
-// hints returns a line for each cell with a word of failure.
+// hints returns one line for each different status cell with a word of failure. The line tells how to leave these rows out (--where).
 func (x *exportIndex) hints() []string {
 	var lines []string
 	for _, cell := range slices.Sorted(maps.Keys(x.failed)) {
@@ -113,7 +121,7 @@ const (
 	unclearValuesShown = 5
 )
 
-// looksDone reports whether the cell of a status says done, and nothing else.
+// looksDone reports whether the cell of a status column means done: it has a word of doneWords, and no words but those of doneWords and besideWords.
 func looksDone(cell string) bool {
 	in, said := wordsOf(cell), false
 	for _, w := range in {
@@ -172,7 +180,7 @@ func (x *exportIndex) judge(f *auditFlags, row map[string]string) {
 	u.values[cell]++
 }
 
-// unclear reports the rows whose status is no known word, one line for each column.
+// unclear prints a finding for each column with a status that is no known word, and counts its rows.
 func (a *audit) unclear() error {
 	for _, column := range slices.Sorted(maps.Keys(a.theirs.unclear)) {
 		u := a.theirs.unclear[column]

@@ -20,13 +20,13 @@ func TestAuditRowsThatSayFailed(t *testing.T) {
 		failed           bool
 	}{
 		"a status":                  {"status", "failed", "status=failed", nil, true},
-		"a name and value of words": {"Payment State", "Card-Declined", "Payment State=card-declined", nil, true},
-		"another column":            {"what", "Refunded", "what=refunded", nil, true},
+		"a name and value of words": {"Payment State", "Card-Declined", "Payment State=Card-Declined", nil, true},
+		"another column":            {"what", "Refunded", "what=Refunded", nil, true},
 		"a text of words":           {"what", "an error of ours", "", nil, false},
 		"no error":                  {"result", "no error", "", nil, false},
 		"all rows, a status":        {"outcome", "voided", "outcome=voided", []string{"--all-rows"}, true},
 		"all rows, a word":          {"what", "voided", "", []string{"--all-rows"}, false},
-		"another --where":           {"result", "REVERSED", "result=reversed", []string{"--where", "order=1", "--where", "order=2"}, true},
+		"another --where":           {"result", "REVERSED", "result=REVERSED", []string{"--where", "order=1", "--where", "order=2"}, true},
 		"--where of the status":     {"status", "failed", "", []string{"--where", "status=failed"}, false},
 		"a type":                    {"status", "refunded", "", []string{"--type", "status"}, false},
 	} {

@@ -35,6 +35,7 @@ type exportRow struct {
 	Failed   string // the result of saysFailed; "" in a row counted as done
 }
 
+// where returns the file and the number of the row, and the cell by which it is not done, if there is one.
 func (r *exportRow) where() string {
 	if not := cmp.Or(r.Not, r.Failed); not != "" {
 		return fmt.Sprintf("%s row %d (%s)", r.File, r.Row, not)
@@ -42,7 +43,7 @@ func (r *exportRow) where() string {
 	return fmt.Sprintf("%s row %d", r.File, r.Row)
 }
 
-// money is the row's amount with its currency.
+// money returns the row's amount with its currency.
 func (r *exportRow) money() string { return strings.TrimSpace(r.Amount + " " + r.Currency) }
 
 // exportIndex holds the rows of all exports in a temporary file, by their cells in
@@ -54,6 +55,7 @@ type exportIndex struct {
 	all   int       // rows of any kind
 	look  *bbolt.Tx // of take; nil: none has begun
 	taken rowSet    // the rows of an operation
+	alike rowSet    // the first row of each match that is alike to an operation missing here, and no other's
 	spent rowSet    // the rows of an operation done here, and compared already
 	done  rowSet    // the rows of any operation done here, by markDone
 	twice rowSet    // the first of several rows, of operations not done here, that are reported as twice
@@ -68,8 +70,10 @@ type exportIndex struct {
 // rowSet is a set of rows by their numbers.
 type rowSet []uint64
 
+// has reports whether a row is in the set.
 func (s rowSet) has(row uint64) bool { return row/64 < uint64(len(s)) && s[row/64]&(1<<(row%64)) != 0 }
 
+// add adds a row to the set.
 func (s *rowSet) add(row uint64) {
 	for row/64 >= uint64(len(*s)) {
 		*s = append(*s, 0)
@@ -77,8 +81,11 @@ func (s *rowSet) add(row uint64) {
 	(*s)[row/64] |= 1 << (row % 64)
 }
 
-// Rows lie below the match and their number.
-var rowsBucket = []byte("rows")
+// Rows lie below the match and their number. Below the folded match lie the matches, with the number of their first row.
+var (
+	rowsBucket  = []byte("rows")
+	alikeBucket = []byte("alike")
+)
 
 const (
 	indexBatch    = 5000 // rows a commit
@@ -88,9 +95,9 @@ const (
 // indexExports reads all exports. The temporary file is in dir. All faults of the
 // exports are returned at once.
 func indexExports(ctx context.Context, f *auditFlags, dir string, say func(string)) (*exportIndex, error) {
-	file, err := os.CreateTemp(dir, ".oncehttp-audit-*")
+	file, err := input.CreateTemp(dir, ".oncehttp-audit-*")
 	if err != nil {
-		return nil, fmt.Errorf("a temporary file beside the journal, or in TMPDIR: %w", words.Pathless(err))
+		return nil, err
 	}
 	x := &exportIndex{path: file.Name(), failed: map[string]int{}, unclear: map[string]*unclear{}, files: map[string]string{}}
 	_ = file.Close()
@@ -98,6 +105,9 @@ func indexExports(ctx context.Context, f *auditFlags, dir string, say func(strin
 	if err == nil {
 		err = x.db.Update(func(tx *bbolt.Tx) error {
 			_, err := tx.CreateBucket(rowsBucket)
+			if err == nil {
+				_, err = tx.CreateBucket(alikeBucket)
+			}
 			return err
 		})
 	}
@@ -120,6 +130,7 @@ func indexExports(ctx context.Context, f *auditFlags, dir string, say func(strin
 	return x, nil
 }
 
+// close closes the index, and removes its file.
 func (x *exportIndex) close() {
 	if x.look != nil {
 		_ = x.look.Rollback() // of a look
@@ -285,8 +296,11 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 	if err != nil {
 		return err
 	}
-	key := append(append([]byte(r.Match), 0), binary.BigEndian.AppendUint64(nil, uint64(x.all))...)
-	return tx.Bucket(rowsBucket).Put(key, value)
+	number64 := binary.BigEndian.AppendUint64(nil, uint64(x.all))
+	if err := addAlike(tx, r.Match, number64); err != nil {
+		return err
+	}
+	return tx.Bucket(rowsBucket).Put(append(append([]byte(r.Match), 0), number64...), value)
 }
 
 // read reads the amount and the time of a row counted as done. An error is of column.
@@ -299,7 +313,7 @@ func (f *auditFlags) read(r *exportRow, currency string, cell func(string) strin
 		case err != nil:
 			return f.amountCol, fmt.Errorf("%q %w", words.Clip(cell(f.amountCol)), err)
 		case currency != "" && !results.IsCurrency(r.Currency):
-			return currency, fmt.Errorf("%q is no currency of three letters", words.Clip(r.Currency))
+			return currency, fmt.Errorf("%q is no currency of three letters; if the row is a total, take it out, or say --where for the others", words.Clip(r.Currency))
 		}
 		if err := f.units.checkCurrency(r.Currency); err != nil {
 			return cmp.Or(currency, f.amountCol), err
@@ -333,8 +347,23 @@ func (x *exportIndex) markDone(match string) {
 	}
 }
 
-// take returns the matching rows: those selected by --where, and the others. It marks
-// all of them as an operation's.
+// peek returns the rows of a match that count as done, and marks none; nil if there is none.
+func (x *exportIndex) peek(match string) (all []indexedRow, err error) {
+	prefix := append([]byte(strings.TrimSpace(match)), 0)
+	c := x.look.Bucket(rowsBucket).Cursor()
+	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
+		r := indexedRow{number: binary.BigEndian.Uint64(k[len(prefix):])}
+		if err := json.Unmarshal(v, &r.exportRow); err != nil {
+			return nil, err
+		}
+		if r.Not == "" && r.Failed == "" {
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+// take returns the rows for match, the name of an operation: done are those selected by --where, others the rest. It marks all of them as used.
 func (x *exportIndex) take(match string) (done, others []indexedRow, err error) {
 	match = strings.TrimSpace(match)
 	prefix := append([]byte(match), 0)
@@ -363,13 +392,13 @@ type indexedRow struct {
 }
 
 // each calls do for every row selected by --where and taken by no operation.
-func (x *exportIndex) each(do func(exportRow) error) error {
+func (x *exportIndex) each(do func(indexedRow) error) error {
 	return x.look.Bucket(rowsBucket).ForEach(func(k, v []byte) error {
-		if x.taken.has(binary.BigEndian.Uint64(k[bytes.IndexByte(k, 0)+1:])) {
+		r := indexedRow{number: binary.BigEndian.Uint64(k[bytes.IndexByte(k, 0)+1:])}
+		if x.taken.has(r.number) {
 			return nil
 		}
-		var r exportRow
-		if err := json.Unmarshal(v, &r); err != nil {
+		if err := json.Unmarshal(v, &r.exportRow); err != nil {
 			return err
 		}
 		if r.Not != "" {

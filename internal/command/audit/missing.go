@@ -24,6 +24,7 @@ func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) 
 		x.There = others[0].where()
 	}
 	switch {
+	case rec.State != persist.StatePending && len(others) == 0 && a.spelled(a.matchOf(rec), &x):
 	case rec.HoldReason == persist.HoldRestored:
 		x.Next = fmt.Sprintf("if the provider did not do it: oncehttp journal resume --restored %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
 	case rec.State == persist.StatePending:
@@ -53,6 +54,8 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 	default:
 		x.Finding = "missing"
 		switch {
+		case len(others) == 0 && a.spelled(a.matchOf(rec), &x):
+		case a.doneBefore(rec, &x), a.doneSince(rec, &x):
 		case oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
 			x.Next = "send it under no other key: its answer 202 is no end, and the API may still do it; ask the API, or compare with a later export"
 		case rec.State == persist.StateConfirmed && a.theirs.rows > 0: // exports without a row of something done prove nothing
@@ -62,8 +65,8 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 	return a.found(x)
 }
 
-// notDone makes x the finding of a row there with a status not selected by --where, and reports whether there is one. A new request is
-// advised only after a status that says failed: what is pending there may still be done.
+// notDone sets the finding x for an operation with rows in the exports whose status --where does not select, and reports whether there are such rows.
+// A new request is advised only after a status of failure: any other operation may still be done.
 func (a *audit) notDone(rec *persist.Record, x *Finding, others []indexedRow) bool {
 	status, row := statusOf(others)
 	if row == nil {
@@ -74,6 +77,8 @@ func (a *audit) notDone(rec *persist.Record, x *Finding, others []indexedRow) bo
 	switch {
 	case looksDone(cell):
 		x.Next = "say --where " + words.ShellQuote(status) + ", too, if that is done"
+	case looksUndone(cell):
+		x.Next = "it took effect, and was taken back there: find out why, before anything is sent for it under another key"
 	case !looksFailed(cell):
 		x.Next = "send it under no other key: it may still be done; compare again with a later export"
 	case oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
@@ -84,7 +89,7 @@ func (a *audit) notDone(rec *persist.Record, x *Finding, others []indexedRow) bo
 	return true
 }
 
-const newKey = "send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key"
+const newKey = "send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key and --new-journal"
 
 // statusOf returns the cell of the first row whose status is not selected, such as "status=pending"; nil if there is no such row.
 func statusOf(others []indexedRow) (cell string, row *indexedRow) {
@@ -112,14 +117,17 @@ func (a *audit) maybeDeclined(rec *persist.Record) bool {
 }
 
 // afterConflict returns the next step for an operation that the exports have as done, and that counts as without effect here.
-func (a *audit) afterConflict(rec *persist.Record) string {
+// next is the operation that stands in its place; nil: none.
+func (a *audit) afterConflict(rec, next *persist.Record) string {
 	const no = "do not try it anew (batch --generation): it may take effect twice; "
-	here, journal := a.declines.ResultOfRecord(rec), " --journal "+words.ShellQuote(a.arg)
+	here, journal := a.resultOf(rec), " --journal "+words.ShellQuote(a.arg)
 	switch {
 	case here == results.Declined && results.Declines(nil).ResultOfRecord(rec) != results.Declined && len(a.flags.declined) > 0:
 		return no + "--declined counts it as declined: where that is a mistake, leave that value out here, and take it back in the journal if it keeps it: oncehttp journal declined --forget VALUE" + journal
 	case here == results.Declined && results.Declines(nil).ResultOfRecord(rec) != results.Declined:
 		return no + "--declined counts it as declined: where that is a mistake, oncehttp journal declined --forget VALUE" + journal + " takes the value back"
+	case next != nil:
+		return no + fmt.Sprintf("%s stands in its place (%s); ask the API what came of both", words.Clip(next.Key), view.StateText(next))
 	case here == results.Rejected && rec.State == persist.StateSettled:
 		return no + "ask the API; where it took effect: oncehttp journal unsettle " + words.ShellQuote(rec.Key) + " --reason WHY" + journal + ", and settle it as happened"
 	}

@@ -19,6 +19,7 @@ func TestAuditOfAPendingRow(t *testing.T) {
 	}{
 		"pending":      {"pending,charge", "status=paid", audit.NotDone, `the provider has it as "pending"`, "send it under no other key"},
 		"failed":       {"failed,charge", "status=paid", audit.NotDone, `the provider has it as "failed"`, "if the API says that it stays so"},
+		"refunded":     {"refunded,charge", "status=paid", audit.NotDone, `the provider has it as "refunded"`, "it took effect, and was taken back there"},
 		"done, too":    {"settled,charge", "status=paid", audit.NotDone, `the provider has it as "settled"`, "say --where status=settled, too, if that is done"},
 		"no status":    {",charge", "status=paid", audit.NotDone, `the provider has it as ""`, "send it under no other key"},
 		"another kind": {"paid,refund", "kind=charge", "missing", "", "if the API's own list lacks it"},

@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lend adds the rows without a currency to the totals in the currency of their operation. A row is added once, for the first operation that
-// takes it.
+// lend adds the amounts of rows of an export that have no currency to the totals of the exports, in the currency of their operation rec. A row that another operation has
+// taken before (r.fresh is false) is not added again. Without --amount, and where an amount or the currency is not known, it adds nothing.
 func (a *audit) lend(rec *persist.Record, rows []indexedRow) {
 	if a.flags.amount == "" {
 		return

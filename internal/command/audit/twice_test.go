@@ -30,7 +30,7 @@ func TestAuditOfDeclinedTwice(t *testing.T) {
 		export := commandtest.WriteFile(t, "export.csv", "order,amount,kind\n"+rows)
 		all, _ := findings(t, terminal.ExitFindings, append(args, "--journal", file+".oncehttp.db", "--against", export)...)
 		for i := range all {
-			if next := all[i].Next; (next != "") != (all[i].Finding == "conflict") {
+			if next := all[i].Next; (next != "") != (all[i].Finding != "foreign") {
 				t.Errorf("%s: next %q", all[i].Finding, next)
 			}
 			all[i].Next, all[i].There = "", strings.ReplaceAll(all[i].There, export, "E")

@@ -12,8 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// TestAuditOfUnreadAnswers: where --declined cannot be looked up in an answer over 1 MiB, the exports decide. Nobody is told to settle what
-// has ended.
+// TestAuditOfUnreadAnswers: where --declined cannot be looked up in an answer over 1 MiB, the exports decide, and name the step that counts it as
+// done. Nobody is told to settle what has ended.
 func TestAuditOfUnreadAnswers(t *testing.T) {
 	t.Parallel()
 	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -30,15 +30,19 @@ func TestAuditOfUnreadAnswers(t *testing.T) {
 	commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{order}", "--declined", "/status=failed")...).Want(t, terminal.ExitUnknown)
 	const unread = "its answer was too long to be kept, so that --declined cannot be looked up in it, and "
 	where := []string{"--where", "status=ok"}
+	done := audit.Finding{
+		Finding: "settle", Here: "unknown", There: "EXPORT row 1", Why: "its answer was too long to be kept, so that --declined was not looked for in it",
+		Next: "to count it as done, and all else that --declined alone made unknown or declined: oncehttp journal declined --forget /status=failed --journal " + j,
+	}
 	for name, c := range map[string]struct {
 		row  string
 		args []string
 		want []audit.Finding
 	}{
-		"it is done":      {"big,2.00,ok\n", where, nil},
-		"done, all rows":  {"big,2.00,ok\n", []string{"--all-rows"}, nil},
-		"another amount":  {"big,2.01,ok\n", where, []audit.Finding{{Finding: "amount", Here: "2.00", There: "2.01 in EXPORT row 1"}}},
-		"twice":           {"big,2.00,ok\nbig,2.00,ok\n", where, []audit.Finding{{Finding: "twice", Here: "unknown", There: "EXPORT row 1 and EXPORT row 2"}}},
+		"it is done":      {"big,2.00,ok\n", where, []audit.Finding{done}},
+		"done, all rows":  {"big,2.00,ok\n", []string{"--all-rows"}, []audit.Finding{done}},
+		"another amount":  {"big,2.01,ok\n", where, []audit.Finding{done, {Finding: "amount", Here: "2.00", There: "2.01 in EXPORT row 1"}}},
+		"twice":           {"big,2.00,ok\nbig,2.00,ok\n", where, []audit.Finding{{Finding: "twice", Here: "unknown", There: "EXPORT row 1 and EXPORT row 2", Next: "ask the provider; what took effect more than once, it takes back (a refund)"}}},
 		"any row":         {"big,2.00,ok\n", nil, []audit.Finding{{Finding: "not-auditable", Here: "unknown", There: "EXPORT row 1", Why: unread + "the row may be of a payment that failed; say --where, or --all-rows"}}},
 		"its row failed":  {"big,2.00,failed\n", where, []audit.Finding{{Finding: "not-auditable", Here: "unknown", There: "EXPORT row 1 (status=failed)", Why: unread + `the provider has it as "failed"`}}},
 		"it says so":      {"big,2.00,failed\n", nil, []audit.Finding{{Finding: "failed", Here: "unknown", There: "EXPORT row 1 (status=failed)", Why: "the row says that it is of nothing done"}}},
@@ -55,7 +59,7 @@ func TestAuditOfUnreadAnswers(t *testing.T) {
 			for i := range c.want {
 				c.want[i].Key, c.want[i].Reference, c.want[i].There = "idemp:o:big", "big", strings.ReplaceAll(c.want[i].There, "EXPORT", export)
 			}
-			if !slices.Equal(all, c.want) || strings.Contains(got.Out, "settle") {
+			if !slices.Equal(all, c.want) || strings.Contains(got.Out, "journal settle") {
 				t.Errorf("found\n%+v, want\n%+v", all, c.want)
 			}
 		})
@@ -76,7 +80,7 @@ func TestAuditOfMissing(t *testing.T) {
 			next[x.Key] = x.Next
 		}
 	}
-	const step = "its answer is final: if the API's own list lacks it, send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key"
+	const step = "its answer is final: if the API's own list lacks it, send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key and --new-journal"
 	if len(next) != 2 || next["idemp:o:1"] != step || next["idemp:o:3"] != "" {
 		t.Errorf("the next steps are %q", next)
 	}

@@ -37,8 +37,8 @@ type readRow struct {
 	text     []byte
 }
 
-// A group is looked at as one: so many rows or so many bytes. It is large enough to make the hand-over cheap, and
-// small beside the other contents of memory.
+// A group of rows is checked together. It has at most groupRowsMax rows or groupBytesMax bytes: large enough to make the
+// hand-over cheap, and small beside the other contents of memory.
 const (
 	groupRowsMax  = 64
 	groupBytesMax = 256 << 10

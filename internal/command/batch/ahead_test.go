@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/results"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
@@ -110,7 +110,7 @@ func TestBatchNotesWhatItTells(t *testing.T) {
 		}
 	}
 	each(func(_ *bolt.Journal, rec persist.Record) {
-		if !rec.Told || operation.IsUntold(&rec) {
+		if !rec.Told || acts.IsUntold(&rec) {
 			t.Errorf("%s: told %t", rec.Key, rec.Told)
 		}
 	})

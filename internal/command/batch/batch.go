@@ -24,7 +24,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
-	"github.com/oncehttp/oncehttp/profile"
+	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
 // batchFlags are the flags of batch, as given.
@@ -60,7 +60,7 @@ type batchFlags struct {
 }
 
 // spareHeap is the size of a block of memory never touched, and so never taken from the system. The garbage
-// collector waits until the heap has doubled. With the block in the heap it runs after so many bytes at least.
+// collector waits until the heap has doubled. With the block in the heap it runs after spareHeap bytes at least.
 // Without it, it runs after every 4 MB, and costs a batch a tenth of its processor time.
 const spareHeap = 32 << 20
 
@@ -103,14 +103,14 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.yes, "yes", false, "with --generation: send rows, too, that an earlier run told as done before a --declined made a decline of their answer; with an API without keys: send what is new to a restored journal")
 	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or what its header has instead: tabs or semicolons)")
 	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
-	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never)")
+	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never); a declined row is an answer, and no failure")
 	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
 	session.BindKeepFields(fs, &f.keepFields, "the key's fields, those of --sum and --currency, /reference, /amount and /currency; none: nothing")
 	session.BindDropRequest(fs, &f.drop)
 	f.sums.bind(fs)
 	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing; status 1 if rows have changed, 2 where a run would be refused, as for a copy")
-	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, or has more decimals than its currency, a key with blanks at its edges, characters that nobody sees or letters of two alphabets, keys that differ only in capitals, blanks, dashes or characters that Unicode takes for one, rows that differ only in the amount, new rows where others have left the file, a journal beside it that cannot be read")
-	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows or keys stand in another one beside it, nor where not all of these were looked at, nor before rows begun under other keys are sent under these")
+	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, or has more decimals than its currency, a key with blanks at its edges, characters that nobody sees or letters of two alphabets, keys that differ only in capitals, blanks, dashes (none between two digits) or characters that Unicode takes for one, rows that differ only in the amount, new rows where others have left the file, a journal beside it that cannot be read")
+	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows or keys stand in another one beside it, nor where not all of these were looked at, nor where its own was moved or deleted during a run, nor before rows begun under other keys are sent under these")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
 	f.outs.bind(fs)
@@ -154,7 +154,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 		bar.finish()
 	}
 	if err != nil {
-		return err
+		return unsent(ctx, err)
 	}
 	defer sv.close()
 	f.sums.sayUnread(&p.needs, sv.suspects.local, f.quiet, errs)
@@ -164,10 +164,10 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	}
 	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar, tally: results.Tally{Parted: true}}
 	b.rejected = sync.OnceValue(b.readRejected)
-	for _, check := range []func(context.Context, *batch, place.Place) error{f.checkCopy, f.checkOtherKeys, f.checkLeft} {
+	for _, check := range []func(context.Context, *batch, place.Place) error{f.checkLost, f.checkCopy, f.checkOtherKeys, f.checkLeft} {
 		if err := check(ctx, b, at); err != nil {
 			bar.finish()
-			return err
+			return unsent(ctx, err)
 		}
 	}
 	if f.dry {
@@ -175,6 +175,14 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	}
 	bar.sending(sv.rows)
 	return f.send(ctx, at, b, cfg)
+}
+
+// unsent returns the error of a check before the first send. After a signal it says that nothing was sent.
+func unsent(ctx context.Context, err error) error {
+	if ctx.Err() == nil || errors.Is(err, terminal.ErrUnanswered) {
+		return err
+	}
+	return &terminal.ExitError{Status: terminal.ExitUnknown, Err: errors.New("interrupted before anything was sent")}
 }
 
 // place returns the place of the journal: that of the flag, or one beside the file. Errors: it cannot be a journal's.
@@ -191,6 +199,9 @@ func (f *batchFlags) place(file string, errs io.Writer) (at place.Place, err err
 	at, err = place.ParseSealed(place.FromFlag, f.Journal, f.SealKey)
 	if err == nil && at.IsFile() {
 		err = place.CheckJournalPath(at.Path, true)
+	}
+	if _, missing := os.Stat(file); err != nil && f.ownJournal && missing != nil { // the file is the mistake, not the journal beside it
+		err = &input.RowError{File: file, Err: words.Pathless(missing)}
 	}
 	return at, err
 }
@@ -213,7 +224,7 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 	if err := b.sayRestored(ctx); err != nil {
 		return errors.Join(err, ses.Close())
 	}
-	if b.tally.Restored && b.plan.profile.Carrier.Place == profile.Nowhere && !f.yes {
+	if b.unprotectedRestore() {
 		return errors.Join(errRestoredUnprotected, ses.Close())
 	}
 	out, closeOut, err := f.openLines(b.streams.Out)
@@ -320,6 +331,7 @@ func (f *batchFlags) checkNumbers() error {
 	return nil
 }
 
+// defaultJournal returns the path of the journal beside an input file. Stdin ("-") and files that are not regular have none: this is an error.
 func defaultJournal(file string) (string, error) {
 	if file == "-" {
 		return "", errors.New("stdin has no name to put a journal beside; --journal is required")

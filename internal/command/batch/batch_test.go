@@ -43,7 +43,7 @@ func TestBatch(t *testing.T) {
 	if !strings.Contains(first.Err, "journal: "+file+".oncehttp.db\n") {
 		t.Errorf("stderr %q does not name the journal", first.Err)
 	}
-	if !strings.Contains(first.Err, file+": 40 rows: 40 done (201); 40 attempts\n") {
+	if !strings.Contains(first.Err, file+": 40 rows: 40 done (201); 40 requests sent\n") {
 		t.Errorf("stderr %q has no summary", first.Err)
 	}
 
@@ -53,7 +53,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("again: line %d: %+v, want the answer %s from the journal", i+1, l, lines[i].Body)
 		}
 	}
-	if !strings.Contains(again.Err, "40 done (201); 40 from the journal; 0 attempts") {
+	if !strings.Contains(again.Err, "40 done (201); 40 from the journal; 0 requests sent") {
 		t.Errorf("again: stderr %q", again.Err)
 	}
 	if l := m.Ledger().Snapshot(); l.Sends != 40 || l.Effects != 40 {
@@ -148,7 +148,7 @@ func TestBatchNotSent(t *testing.T) {
 	if l := got.Only(t); l.Outcome != "not sent" || l.Sends != 0 {
 		t.Errorf("%+v", l)
 	}
-	if !strings.Contains(got.Err, "1 rejected (not sent); 2 attempts\n1 rejected (not sent): run the same command again\n") {
+	if !strings.Contains(got.Err, "1 rejected (not sent); 0 requests sent\n1 rejected (not sent): run the same command again\n") {
 		t.Errorf("stderr %q", got.Err)
 	}
 	// Another server is another request; it is no conflict, as nothing stands.
@@ -185,7 +185,7 @@ func TestBatchDuplicateRows(t *testing.T) {
 	if lines[2].Result != results.Duplicate || lines[2].OfRow != 1 || lines[0].Result != results.Done {
 		t.Errorf("lines %s", got.Out)
 	}
-	if !strings.Contains(got.Err, "3 rows: 2 done (201), 1 duplicate (201)") || !strings.Contains(got.Err, "; 2 attempts\n") {
+	if !strings.Contains(got.Err, "3 rows: 2 done (201), 1 duplicate (201)") || !strings.Contains(got.Err, "; 2 requests sent\n") {
 		t.Errorf("stderr %q", got.Err)
 	}
 	if l := m.Ledger().Snapshot(); l.Sends != 2 || l.Effects != 2 {

@@ -51,12 +51,11 @@ func sayDoubled(needs *input.RowNeeds, stderr io.Writer) {
 	}
 	for _, name := range needs.Body.Doubled() {
 		name = words.Clip(name)
-		terminal.Say(stderr, "warning: --body has \"{{%s}}\", which is sent as the text {%s}; the column is \"{%s}\"", name, name, name)
+		terminal.Say(stderr, "warning: --body has \"{{%s}}\", which is sent as the text {%s}; the cell of a column %s is \"{%s}\"", name, name, name, name)
 	}
 }
 
-// setType sets the Content-Type of the rows if there is none. It refuses a header naming a form for JSON rows, or
-// another type for form rows.
+// setType sets the Content-Type of the rows if the user has given none. A type that does not fit the rows (JSON or a form) is an error.
 func (f *batchFlags) setType(header http.Header, p *profile.Profile) error {
 	given := header.Get("Content-Type")
 	kind, _, _ := mime.ParseMediaType(given)

@@ -57,9 +57,10 @@ func (e *stuckError) said(journal string, notTried int) error {
 // stoppedError stops a batch that cannot succeed.
 type stoppedError struct{ text, flag string }
 
+// Error says why the batch stopped, that the rest was not looked at, and by which flag.
 func (e *stoppedError) Error() string { return e.text + "; the rest was not looked at" + e.flag }
 
-// said returns the error for a batch with so many rows not tried.
+// said returns the error for a batch. If notTried rows are left, the error says that the rest was not looked at; with 0 it does not.
 func (e *stoppedError) said(notTried int) error {
 	if notTried > 0 {
 		return e
@@ -67,6 +68,8 @@ func (e *stoppedError) said(notTried int) error {
 	return errors.New(e.text + e.flag)
 }
 
+// newBreaker returns a breaker that calls trip after most rows in a row with the same failure. A most of 0 never trips. server is the name for
+// messages.
 func newBreaker(most int, server string, trip func(error)) *breaker {
 	return &breaker{most: most, server: server, trip: trip}
 }

@@ -21,22 +21,25 @@ import (
 )
 
 // A file renamed after a run has another default journal. The new journal is empty: all the file's rows would be
-// sent again. Before such a journal is made, the journals beside the file are asked for rows of it, and for their keys.
+// sent again. Another --journal than before would do the same. Before the first run of a file with a journal, the journals beside both are asked for rows of it, and
+// for their keys.
 
 const (
 	journalSuffix = ".oncehttp.db"
 	copyJournals  = 1000             // of each folder, the newest first
 	copyTime      = 10 * time.Second // for all journals
-	copyRows      = 1 << 12          // all rows; of more rows every second, fourth, or eighth one, and so on
 )
 
-// checkCopy asks before a new journal is made, if rows of the file are in another one beside it or beside the file, or if not all of these could be looked at.
-// A dry run only prints the warning.
+// checkCopy asks before the first run of a file with a journal, if rows of the file are in another one beside it or beside the file, or if not all of these could be
+// looked at. A dry run only prints the warning.
 func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) error {
-	if f.newJournal || !at.IsFile() || !isNew(at) || b.survey.rows == 0 {
+	if f.newJournal || f.generation > 1 || b.survey.rows == 0 {
 		return nil
 	}
 	paths, skipped := f.journalsBeside(b, at)
+	if len(paths) == 0 || f.wasRun(ctx, b, at) {
+		return nil
+	}
 	unread, began := 0, time.Now()
 	for i, path := range paths {
 		if time.Since(began) > copyTime {
@@ -60,6 +63,9 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 		}
 		terminal.Say(b.streams.Err, "warning: %s", text)
 	}
+	if looked := len(b.survey.sample.rows); len(paths) > 0 && looked < b.survey.rows {
+		b.note("%s: %d of its %d rows, evenly spread, were looked for in the journals beside it", b.in.Name, looked, b.survey.rows)
+	}
 	if skipped > 0 {
 		return f.askNew(b, fmt.Sprintf("%s: %d of the files that may be journals beside it %s not looked at: rows of the file may have been sent there", b.in.Name, skipped, results.WasWere(skipped)))
 	}
@@ -71,7 +77,7 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 func (f *batchFlags) askNew(b *batch, warning string) error {
 	if f.dry {
 		terminal.Say(b.streams.Err, "%s", warning)
-		b.refused = true
+		b.without = "--new-journal"
 		return nil
 	}
 	return b.streams.ConfirmBy("--new-journal", false, warning)
@@ -83,18 +89,38 @@ func isNew(at place.Place) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// journalsBeside returns the other journals in the folder of the batch's journal, and in that of the input: default ones, and files that end in .db, the
-// newest of each folder first. skipped counts those beyond copyJournals. A journal named by --journal that exists has none: it is the one that is meant.
-func (f *batchFlags) journalsBeside(b *batch, at place.Place) (paths []string, skipped int) {
-	if !at.IsFile() || !f.ownJournal && !isNew(at) {
-		return nil, 0
+// wasRunRows is the number of rows, evenly spread, by which wasRun looks whether a file was run.
+const wasRunRows = 64
+
+// wasRun reports whether rows of the file stand in the batch's own journal, or whether that cannot be read: its own error comes then.
+func (f *batchFlags) wasRun(ctx context.Context, b *batch, at place.Place) bool {
+	ses, err := openExisting(at)
+	if ses == nil {
+		return err != nil
 	}
-	paths, skipped = journalsIn(filepath.Dir(at.Path))
-	if in := b.in.Folder(); in != "" && !terminal.SamePath(in, filepath.Dir(at.Path)) {
+	defer ses.Close() // only read from
+	var some []sampled
+	all := b.survey.sample.rows
+	for i := 0; i < len(all); i += max(len(all)/wasRunRows, 1) {
+		some = append(some, all[i])
+	}
+	known, err := b.survey.standing(ctx, ses.Journal, some)
+	return err != nil || known.same+known.others > 0
+}
+
+// journalsBeside returns the other journals in the folder of the batch's journal, and in that of the input: default ones, and files that end in .db, the
+// newest of each folder first. skipped counts those beyond copyJournals.
+func (f *batchFlags) journalsBeside(b *batch, at place.Place) (paths []string, skipped int) {
+	own := ""
+	if at.IsFile() {
+		own = at.Path
+		paths, skipped = journalsIn(filepath.Dir(own))
+	}
+	if in := b.in.Folder(); in != "" && (own == "" || !terminal.SamePath(in, filepath.Dir(own))) {
 		more, left := journalsIn(in)
 		paths, skipped = append(paths, more...), skipped+left
 	}
-	return paths, skipped
+	return slices.DeleteFunc(paths, func(path string) bool { return own != "" && terminal.SamePath(path, own) }), skipped
 }
 
 // journalsIn returns the journals in a folder, by their names, the newest first, and the number of those beyond copyJournals.
@@ -132,7 +158,7 @@ func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string) (strin
 		return "", err
 	}
 	defer ses.Close() // only read from
-	known, err := b.survey.standing(ctx, ses.Journal)
+	known, err := b.survey.standing(ctx, ses.Journal, b.survey.sample.rows)
 	if err != nil {
 		return "", err
 	}
@@ -145,19 +171,19 @@ func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string) (strin
 			known.first, known.same = known.other, known.others
 		}
 	}
-	return known.text(path, &b.survey.named, b.survey.rows), nil
+	return known.text(path, path == b.in.Name+journalSuffix, &b.survey.sample, b.survey.rows), nil
 }
 
 // copied are the looked-at rows of a file that stand in a journal.
 type copied struct {
 	same, first   int // those with the same request, and the number of the first one
 	others, other int // those with another request to the same API, and the number of the first one
+	erased        int // of same: those whose record was erased, so that their keys alone were compared
 	differing     string
 }
 
-// standing finds the rows of the sample in a journal.
-func (s *survey) standing(ctx context.Context, journal persist.Journal) (found copied, err error) {
-	rows := s.named.rows
+// standing finds rows of the sample in a journal.
+func (s *survey) standing(ctx context.Context, journal persist.Journal, rows []sampled) (found copied, err error) {
 	ids := make([]persist.ID, len(rows))
 	for i := range rows {
 		ids[i] = persist.ID{Account: s.account, Key: rows[i].name}
@@ -169,8 +195,11 @@ func (s *survey) standing(ctx context.Context, journal persist.Journal) (found c
 		return min(standing, number)
 	}
 	err = eachOf(ctx, journal, ids, func(i int, rec *persist.Record) {
+		if rec.Erased {
+			found.erased++
+		}
 		switch {
-		case rec.Recipe == s.recipe && half(rec.Fingerprint) == rows[i].request:
+		case rec.Erased, rec.Recipe == s.recipe && half(rec.Fingerprint) == rows[i].request:
 			found.same, found.first = found.same+1, first(found.first, rows[i].number)
 		case rec.Origin == s.origin:
 			found.others, found.other = found.others+1, first(found.other, rows[i].number)
@@ -215,9 +244,12 @@ func (b *batch) differsAt(ctx context.Context, number int) (string, error) {
 	return "", err
 }
 
-// text names the rows that stand in the journal at path; "" if there are none.
-func (c *copied) text(path string, looked *sample, rows int) string {
+// text returns words for the rows of the input in the journal at path; "" if it has none. own is true for the default journal of this input. rows is
+// the number of all rows.
+func (c *copied) text(path string, own bool, looked *sample, rows int) string {
 	switch {
+	case c.first > 0 && own:
+		return fmt.Sprintf("%s already with the file's own journal, row %d first", c.ran(looked, rows), c.first)
 	case c.first > 0 && strings.HasSuffix(path, journalSuffix):
 		return fmt.Sprintf("%s already under another name of the file, row %d first", c.ran(looked, rows), c.first)
 	case c.first > 0:
@@ -228,7 +260,7 @@ func (c *copied) text(path string, looked *sample, rows int) string {
 	return ""
 }
 
-// ran says that so many rows were run.
+// ran returns the words for the number of rows of the copy that this input runs. rows is the number of all rows.
 func (c *copied) ran(looked *sample, rows int) string {
 	if len(looked.rows) == rows {
 		return fmt.Sprintf("%d of its %s %s run", c.same, words.Count(rows, "row"), results.WasWere(c.same))
@@ -236,7 +268,7 @@ func (c *copied) ran(looked *sample, rows int) string {
 	return fmt.Sprintf("%d of %d rows looked at %s run", c.same, len(looked.rows), results.WasWere(c.same))
 }
 
-// keys names the keys of so many rows of the sample, of all.
+// keys returns words for the keys of known rows of the sample. all is the number of all rows.
 func (s *sample) keys(known, all int) string {
 	switch {
 	case known == all:

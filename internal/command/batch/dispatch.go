@@ -147,6 +147,7 @@ type pace struct {
 	next time.Time
 }
 
+// newPace returns a pace with perSecond rows in a second. Zero or less is no limit.
 func newPace(perSecond float64) *pace {
 	if perSecond <= 0 {
 		return &pace{}
@@ -154,6 +155,7 @@ func newPace(perSecond float64) *pace {
 	return &pace{gap: time.Duration(float64(time.Second) / perSecond)}
 }
 
+// on reports whether there is a limit.
 func (p *pace) on() bool { return p.gap > 0 }
 
 // wait returns when the next start is due, or ctx ends. Unused time is not saved up.

@@ -39,6 +39,10 @@ func TestBatchNamesDoubts(t *testing.T) {
 		"207":        {"207", `{"items":[{"code":422}]}`, "the answer has several outcomes (207)"},
 		"good text":  {"text/plain", `errorless`, ""},
 		"code":       {"application/json", `{"id":1,"code":"E_LIMIT"}`, "the answer has /code=E_LIMIT; if that is no success, say so: --declined /code=E_LIMIT with the same command"},
+		"a result":   {"application/json", `{"resultCode":"Refused"}`, "--declined /resultCode=Refused"},
+		"a status":   {"application/json", `{"status": 400,"message":"x"}`, "--declined /status=400"},
+		"no":         {"application/json", `false`, "the answer has nothing but false"},
+		"good codes": {"application/json", `{"statusCode":201,"resultCode":"Authorised","status":200,"data":{"status":404,"postcode":"missing"}}`, ""},
 		"number":     {"application/json", `{"code":422,"message":"x"}`, "--declined /code=422"},
 		"error code": {"application/json", `{"data":{"errorCode":17}}`, "--declined /data/errorCode=17"},
 		"no code":    {"application/json", `{"code":"EUR","errorCode":0,"error_code":"000","errCode":"SUCCESS"}`, ""},
@@ -90,7 +94,7 @@ func TestBatchNamesDoubts(t *testing.T) {
 // whose recorded answers are no success by it.
 func TestBatchDoneOfEarlierRuns(t *testing.T) {
 	t.Parallel()
-	const judged, lacks = "rows of an earlier run were judged without this --done: the result stands; --declined /POINTER=TEXT", "1 of the done: the answer lacks /status=paid, which --done asks for\n"
+	const judged, lacks = "rows of an earlier run were judged by other --done, --unknown or --declined than these: the result stands; --declined /POINTER=TEXT", "1 of the done: the answer lacks /status=paid, which --done asks for\n"
 	for name, c := range map[string]struct {
 		first, then []string
 		want, not   []string
@@ -100,7 +104,7 @@ func TestBatchDoneOfEarlierRuns(t *testing.T) {
 		"begun with another": {[]string{"--done", "/status=paid", "--done", "/status=open"}, []string{"--done", "/status=paid"}, []string{"2 " + judged, lacks}, nil},
 		"unknown":            {nil, []string{"--done", "/id=x", "--done", "/status=paid", "--unknown", "/status=open"}, []string{"2 " + judged, "1 of the done: the answer is one of those that --unknown holds\n"}, []string{"lacks"}},
 		"all satisfy it":     {nil, []string{"--done", "/status=paid", "--done", "/status=open"}, []string{"2 " + judged}, []string{"lacks"}},
-		"declined":           {nil, []string{"--done", "/status=paid", "--declined", "/status=open"}, []string{"1 row of an earlier run was judged without this --done", "1 declined (200)"}, []string{"lacks"}},
+		"declined":           {nil, []string{"--done", "/status=paid", "--declined", "/status=open"}, []string{"1 row of an earlier run was judged by other --done, --unknown or --declined than these", "1 declined (200)"}, []string{"lacks"}},
 		"none is asked for":  {nil, nil, nil, []string{"this --done"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,11 +162,20 @@ func TestSeeOtherIsHeld(t *testing.T) {
 // of another status no generation is advised.
 func TestAnswerAboutTheKey(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]string{http.StatusUnprocessableEntity: "1 held (422)", http.StatusNotFound: "another request under it may have taken effect"} {
+	const before = "another request, maybe of this row, may have taken effect"
+	for _, c := range []struct {
+		status     int
+		body, want string
+	}{
+		{http.StatusUnprocessableEntity, `{"error":"idempotency_key_reused"}`, "1 held (422)"}, {http.StatusNotFound, `{"error":"idempotency_key_reused"}`, before},
+		{http.StatusUnprocessableEntity, `{"error":"Duplicate payment reference"}`, before}, {http.StatusBadRequest, `{"error":"order already paid"}`, before},
+		{http.StatusPaymentRequired, `{"error":"already paid"}`, before},
+	} {
+		status, want := c.status, c.want
 		s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(status)
-			_, _ = io.WriteString(w, `{"error":"idempotency_key_reused"}`)
+			_, _ = io.WriteString(w, c.body)
 		})
 		file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n")
 		got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}")

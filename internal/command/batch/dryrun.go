@@ -68,6 +68,10 @@ func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error
 	}
 	if err = f.TakeDeclines(ctx, ses, func(text string) { terminal.Say(d.streams.Err, "%s", text) }); err == nil {
 		if err = d.sayRestored(ctx); err == nil {
+			if d.unprotectedRestore() {
+				d.without = "--yes"
+				terminal.Say(d.streams.Err, "a run is refused: %v", errRestoredUnprotected)
+			}
 			err = d.run(ctx)
 		}
 	}
@@ -84,6 +88,7 @@ func openExisting(at place.Place) (*session.Session, error) {
 	return session.OpenReader(at)
 }
 
+// run reads the input again, and prints the class of each row. Nothing is sent.
 func (d *dryRun) run(ctx context.Context) error {
 	rows, err := input.NewRows(d.in.Name, d.in.Reader(), d.plan.needs)
 	if err != nil {
@@ -120,7 +125,7 @@ func (d *dryRun) run(ctx context.Context) error {
 	}
 	d.conclude()
 	switch {
-	case d.refused:
+	case d.without != "":
 		return terminal.ExitWith(terminal.ExitUsage)
 	case d.classes[results.ClassChanged] > 0:
 		return terminal.ExitWith(terminal.ExitRefused)
@@ -160,6 +165,9 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 			if l.State == persist.StateAbandoned.String() {
 				d.ended++
 			}
+			if isCollided(&l) {
+				return results.ClassChanged, false, nil
+			}
 			return l.Class(), false, nil
 		}
 	}
@@ -176,6 +184,9 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		d.note(r, terminal.Plain(err).Error())
 		return results.ClassUnknown, false, nil
 	}
+	if c = d.decided(ctx, r, &rec); c != "" {
+		return c, false, nil
+	}
 	if which, err := d.differs(ctx, r, d.plan.generation, &rec); err != nil {
 		return "", false, err
 	} else if which != "" {
@@ -189,11 +200,7 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		d.note(r, fmt.Sprintf("the key %q is not sent again: %s", rec.Key, why))
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
 	}
-	if rec.State == persist.StatePending && rec.NextAttempt.After(time.Now()) {
-		if d.later++; d.until.IsZero() || rec.NextAttempt.Before(d.until) {
-			d.until = rec.NextAttempt
-		}
-	}
+	d.noteLater(&rec)
 	if d.flags.WasDone(&rec) {
 		d.wasDone++
 	}
@@ -203,13 +210,36 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 	return c, rec.State == persist.StatePending, nil
 }
 
+// noteLater counts a pending operation whose next attempt is not due yet, and keeps the earliest of these times.
+func (d *dryRun) noteLater(rec *persist.Record) {
+	if rec.State != persist.StatePending || !rec.NextAttempt.After(time.Now()) {
+		return
+	}
+	if d.later++; d.until.IsZero() || rec.NextAttempt.Before(d.until) {
+		d.until = rec.NextAttempt
+	}
+}
+
+// decided returns the class of a row that needs no comparison with its record: a later generation has done it, or the record was erased. It returns "" for another row.
+func (d *dryRun) decided(ctx context.Context, r *input.Row, rec *persist.Record) results.Class {
+	if rec.State.Final() && !isSuccess(d.flags.Declines.ResultOfRecord(rec)) {
+		if last, at := d.latest(ctx, r); at > 0 && d.isDone(ctx, r, at, &last) {
+			return results.Class(d.flags.Declines.ResultOfRecord(&last))
+		}
+	}
+	if rec.Erased {
+		return d.flags.Declines.ClassOfRecord(rec)
+	}
+	return ""
+}
+
 // unsentText returns the reason against a send of a pending operation, and the step of the run in its place; "" if the run sends it.
 func unsentText(rec *persist.Record, now time.Time) string {
 	op := operation.OpOf(rec, 0)
 	if rec.State != persist.StatePending {
 		return ""
 	}
-	switch op.Prospect(now) {
+	switch operation.ProspectOf(&op, now) {
 	case operation.WaitsForClock:
 		return "the clock stands before its first send, and the run waits"
 	case operation.WillHaveNoKey:
@@ -254,8 +284,8 @@ func (d *dryRun) conclude() {
 	if d.later > 0 {
 		text += fmt.Sprintf(", %d of them not before %s or later", d.later, d.until.UTC().Format(time.RFC3339))
 	}
-	if d.refused {
-		text += " with --new-journal, and none without"
+	if d.without != "" {
+		text += " with " + d.without + ", and none without"
 	}
 	terminal.Say(d.streams.Err, "%s; nothing was sent", text)
 	for _, text := range d.totals.Lines("row") {

@@ -61,6 +61,11 @@ func TestDryRunUsesTheJournal(t *testing.T) {
 	if after := commandtest.Tree(t, strings.TrimSuffix(file, "/in.csv")); len(before) != len(after) || s.Sends.Load() != sends {
 		t.Errorf("%d files, were %d; %d sends", len(after), len(before), s.Sends.Load()-sends)
 	}
+	// The second generation sees the changed row, too, by the record of the first.
+	got = commandtest.Run(t, append(args, "--dry-run", "--generation", "2")...).Want(t, terminal.ExitRefused)
+	if !strings.Contains(got.Err, `row 5 (line 6): generation 1 is confirmed with other content than this row (amount, note)`) || !strings.Contains(got.Err, "10.01 in 1 changed") {
+		t.Errorf("generation 2: stderr\n%s", got.Err)
+	}
 	// What a real run then says of the changed row names the same field.
 	if l := commandtest.Run(t, args...).Want(t, terminal.ExitUnknown).Lines(t)[4]; l.Result != results.Mismatch || !strings.HasSuffix(l.Why(), "what differs: amount, note") {
 		t.Errorf("%+v", l)

@@ -13,7 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// TestBatchNamesNextGeneration: where generation 2 has done a row, the run of generation 1 says so, and does not advise generation 2 anew.
+// TestBatchNamesNextGeneration: a row that generation 2 has done is done, also for a run of generation 1, and a dry run of it. Where that run would send another
+// request, it says what generation 2 has done, and does not advise it anew.
 func TestBatchNamesNextGeneration(t *testing.T) {
 	t.Parallel()
 	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -33,15 +34,18 @@ func TestBatchNamesNextGeneration(t *testing.T) {
 		t.Errorf("the first run says %q", first.Err)
 	}
 	commandtest.Run(t, batch("/right", "--generation", "2")...).Want(t, terminal.ExitOK)
-	for _, path := range []string{"/wrong", "/right"} {
-		again := commandtest.Run(t, batch(path)...).Want(t, terminal.ExitRefused)
-		if !strings.Contains(again.Err, "generation 2 of them is done: nothing more is to be sent for them") || strings.Contains(again.Err, "tries anew") {
-			t.Errorf("%s: it says %q", path, again.Err)
+	again := commandtest.Run(t, batch("/wrong")...).Want(t, terminal.ExitRefused)
+	if !strings.Contains(again.Err, "generation 2 of them is done: nothing more is to be sent for them") || strings.Contains(again.Err, "tries anew") {
+		t.Errorf("it says %q", again.Err)
+	}
+	for _, l := range again.Lines(t) {
+		if !strings.Contains(l.Why(), "; generation 2 of it is done") {
+			t.Errorf("line %+v", l)
 		}
-		for _, l := range again.Lines(t) {
-			if !strings.Contains(l.Why(), "; generation 2 of it is done") {
-				t.Errorf("%s: line %+v", path, l)
-			}
+	}
+	for _, more := range [][]string{nil, {"--dry-run"}} {
+		if got := commandtest.Run(t, batch("/right", more...)...).Want(t, terminal.ExitOK); !strings.Contains(got.Err, ": 2 rows: 2 done") {
+			t.Errorf("%v: it says %q", more, got.Err)
 		}
 	}
 	commandtest.Run(t, "journal", "prune", "--keep-answer", "-1s", "--journal", file+".oncehttp.db", "--yes").Want(t, terminal.ExitOK)

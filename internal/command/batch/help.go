@@ -8,7 +8,8 @@ makes numbers of columns, and --body spells any JSON: inside its strings
 {column:bool} are a cell that is a number, digit for digit, or true or false, and
 {column:minor} is an amount in the smallest unit of its --currency, 12.50 EUR as 1250;
 {column:minor:EUR} names the currency. {{ and }} in a string are braces. No cell can
-change what the template says around it. --decimal , reads numbers as 1.234,50.
+change what the template says around it; a line break within one is sent as a line
+feed. --decimal , reads numbers as 1.234,50.
 
 Where the profile's API takes forms, as Stripe's does, or with --form, rows are
 sent as application/x-www-form-urlencoded: the columns as they are called, such
@@ -31,25 +32,30 @@ not let begin.
 --sum adds up a column, exactly, by the currencies of --currency. The total stands
 in --dry-run and in the summary, where each row is in one class and the classes add
 up: done, accepted, duplicate, declined, invalid, rejected, mismatch, held, pending
-(the same command goes on), unknown (nothing goes on) and not looked at (this run did
-not come to it; an earlier one may have ended it). --expect-rows and --expect-sum refuse
-another file before anything is sent. A file with a header and no rows is refused,
-too, unless --expect-rows 0 says that it is right.
+(the same command goes on), unknown (in doubt, and not seen as pending: the line below
+the summary says what helps), not looked at (this run did not come to it; an earlier
+one may have ended it) and stopped before a send. The summary counts the requests that
+this run sent. --expect-rows and --expect-sum refuse another file before anything is
+sent. A file with a header and no rows is refused, too, unless --expect-rows 0 says that
+it is right.
 
-Each operation is in the journal, on disk, before its first byte leaves. Running
-the same command again, also after a crash, finishes what is pending within the time
-for which the API knows the keys, sends nothing that is confirmed, and prints the
-recorded answers; one over 1 MiB is not kept. On a journal that lies
-on a server several batches share the rows of a file. A file with rows that stand in
-another journal beside it, such as a renamed copy, one with new rows on top, or one
-with a column more, asks before it gets a journal of its own: their requests, byte for
-byte, or their keys. All rows of a file up to 4,096 are looked at, and of a larger one
-that many or half of it, evenly spread; in each folder 1,000 journals, the newest
-first, for ten seconds in all. If some were not looked at, it asks, too; one that
-cannot be read is warned about. A file asks also if half of its rows were begun before
-under other keys, in this journal or one beside it: under these they are sent once
-more. That is searched in up to 65,536 rows, in the newest records of the 20 newest
-journals, and for five seconds in others. Where nobody can be asked, such files are
+Each operation is in the journal, on disk, before its first byte leaves. Running the
+same command again, also after a crash, finishes what is pending within the time for
+which the API knows the keys, sends nothing that is confirmed, and prints the recorded
+answers; one over 1 MiB is not kept. On a journal that lies on a server several batches
+share the rows of a file. A file with rows that stand in another journal beside it, such
+as a renamed copy, one with new rows on top, or one with a column more, asks before its
+first run with a journal: their requests, byte for byte, or their keys. A file that was
+run with --journal is to be run with the same one again: only journals in files beside
+it, or beside that one, are looked at. All rows of a file up to 65,536 are looked for,
+and of a larger one that many or half as many, evenly spread, which a line says; in each
+folder 1,000 journals, the newest first, for ten seconds in all. If journals were left
+out, it asks, too; one that cannot be read is warned about. A file asks also if half of
+its rows were begun before under other keys, or under the same keys for another
+--account, in this journal or one beside it: they are sent once more then. That is
+searched in up to 65,536 rows, in the newest records of the 20 newest journals, and for
+five seconds in others. A file whose journal was moved or deleted while a batch had it
+open, as a file JOURNAL.lost says, asks, too. Where nobody can be asked, such files are
 refused; --new-journal takes them as meant.
 
 Rows that may be a mistake are warned about, with their lines, before anything is
@@ -57,20 +63,20 @@ sent: one that may be the total of others, an amount (of --sum, or "amount") tha
 negative, zero or written as 1e3, or has more decimals than its currency (of --currency,
 or "currency"), a key with blanks at its edges or with characters that nobody sees, or
 with letters of two alphabets, keys that differ only in capitals, blanks, dashes or
-characters that Unicode takes for one, and rows that differ only in the amount, where
-that is part of the key. So is a --sum over several currencies
+characters that Unicode takes for one (a blank or a dash between two digits counts), and
+rows that differ only in the amount, where that is part of the key. So is a --sum over several currencies
 without --currency, and so are new rows of a file that operations of its own journal
 have left, as after an edit of a key column. --strict refuses such files.
 
 A line of JSON is printed for each row once its answer is durable: in the order
 of the rows, except that rows which take long come later. Its "result" says what
 came of the row for the business (oncehttp help results); a declined card is
-"declined" there, whatever its status. The body is shown up to 1 MiB; a longer one, in
+"declined" there. The body is shown up to 1 MiB; a longer one, in
 which --declined was not looked for, leaves the row unknown. Where a --declined makes declines
 of rows that an earlier run told as done, the summary says so, and --generation sends
 these only with --yes: a wrong one, true of each success, would pay them twice. The first
 Ctrl-C ends after the attempts on the wire, the second kills (which loses
-nothing either).
+nothing either); Ctrl-\ does the same.
 
 Exit status: 0 all is done; 1 some rows were declined, invalid, mismatched, or
 rejected for their credentials or for what they are; 2 the call or the input is

@@ -80,6 +80,7 @@ func parseKeyTemplate(s string) (keyTemplate, error) {
 	return t, nil
 }
 
+// parsePart parses one part of the template: a literal text, or {FIELD}.
 func (t *keyTemplate) parsePart(text string) (keyPart, error) {
 	if text == "" {
 		return keyPart{}, errors.New("a part is empty")
@@ -103,8 +104,8 @@ func (t *keyTemplate) parsePart(text string) (keyPart, error) {
 	return keyPart{field: i}, nil
 }
 
-// key returns the key of the row with these field values, in the order of t.fields. An empty value gives "", as in
-// Scope.Key. The row readers refuse it before, by name.
+// key returns the key of a row. values are its fields in the order of t.fields. If one is empty, the key is "", as with Scope.Key. The readers of
+// rows refuse empty fields before.
 func (t *keyTemplate) key(values []string) oncehttp.Key {
 	if t.whole {
 		return oncehttp.Key(values[0])

@@ -59,11 +59,15 @@ func (f *batchFlags) checkLeft(ctx context.Context, b *batch, at place.Place) er
 // left compares the keys of the rows with those of a journal. Its memory grows with neither.
 func (s *survey) left(ctx context.Context, journal persist.Journal) (left, error) {
 	var unread error
+	erased := 0
 	for rec, err := range journal.List(ctx, persist.Query{Account: s.account}) {
 		switch {
 		case err != nil && !persist.OfOneRecord(err):
 			return left{}, err
-		case err != nil || rec.Erased: // its key is not known
+		case err == nil && rec.Erased: // its key is not known
+			erased++
+			continue
+		case err != nil:
 			continue
 		}
 		e := entryOfRecord(&rec)
@@ -72,6 +76,11 @@ func (s *survey) left(ctx context.Context, journal persist.Journal) (left, error
 		}
 	}
 	found, err := s.present.gone()
+	if err == nil && erased > 0 { // a row of one of them is not new
+		var known copied
+		known, err = s.standing(ctx, journal, s.sample.rows)
+		found.fresh = max(found.fresh-known.erased, 0)
+	}
 	if err != nil || found.gone == 0 {
 		return found, err
 	}
@@ -84,9 +93,10 @@ func (s *survey) left(ctx context.Context, journal persist.Journal) (left, error
 	return found, nil
 }
 
-// entryOfRecord is the entry of an operation beside those of rows, under the key of its first try. Its row number is 0. body has a mark for one without an end.
+// entryOfRecord returns the entry of an operation beside those of rows, under the key of its first try, or of the operation in whose place a person began it. Its row
+// number is 0. body has a mark for one without an end.
 func entryOfRecord(rec *persist.Record) entry {
-	first, _ := oncehttp.Key(rec.Key).FirstGeneration()
+	first, _ := oncehttp.Key(cmp.Or(rec.Replaces, rec.Key)).FirstGeneration()
 	e := entry{key: short([]byte(first)), at: rec.Seq}
 	if !rec.State.Final() {
 		e.body[0] = 1

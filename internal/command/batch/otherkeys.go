@@ -12,11 +12,12 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// A row under a new key is a new operation, whatever its request: another --key, or a mistake in it, pays each row once more. Before anything is sent, the
-// journal is searched for the rows' requests under other keys.
+// A row under a new key is a new operation, whatever its request, and so is one under another account: another --key or --account, or a mistake in it, pays each row
+// once more. Before anything is sent, the journal is searched for the rows' requests under other keys, and for their keys under other accounts.
 
 // The bounds of the search. Its work does not grow with a journal on a server that many share.
 const (
@@ -37,7 +38,6 @@ const (
 // sample holds rows of the input, evenly spread over it.
 type sample struct {
 	most  int // rows
-	named bool
 	rows  []sampled
 	every int // the distance between two of them; 0: none was added
 }
@@ -46,7 +46,7 @@ type sample struct {
 type sampled struct {
 	key     [16]byte // a hash
 	request [16]byte // half of the fingerprint
-	name    string   // the key itself, if the sample is named, or of the first rows alone
+	name    string   // the key itself
 	number  int      // in messages
 }
 
@@ -56,10 +56,7 @@ func (s *sample) add(r *readRow) {
 	if r.at%s.every != 0 {
 		return
 	}
-	row := sampled{key: r.entry.key, request: r.mark.request, number: r.Number}
-	if s.named || len(s.rows) < ownRows && s.every == 1 {
-		row.name = string(r.key)
-	}
+	row := sampled{key: r.entry.key, request: r.mark.request, name: string(r.key), number: r.Number}
 	if s.rows = append(s.rows, row); len(s.rows) <= s.most {
 		return
 	}
@@ -72,19 +69,39 @@ func (s *sample) add(r *readRow) {
 
 // otherKeys are the findings of a search: rows of the sample whose requests were begun under other keys, and not under their own.
 type otherKeys struct {
-	rows int
-	key  string // of one of them, in the journal
-	text string // the journal
+	rows    int    // their number
+	key     string // of one of them, in the journal
+	account string // the name of the account if the rows stand under their own keys in another account
+	text    string // the name of the journal
+}
+
+// warning returns the sentence for the person who runs the batch: o.rows rows of the file have their requests in the journal o.text under other keys, or under their own
+// keys for another account, so that this run would send them once more. own is the account of this run; empty: none.
+func (o *otherKeys) warning(b *batch, own string) string {
+	text := b.in.Name + ": the " + b.survey.sample.saying(o.rows)
+	if o.account != "" {
+		flag := "without --account"
+		if own != "" {
+			flag = "for the account " + words.ShellQuote(own)
+		}
+		return fmt.Sprintf("%s for the account %s, such as %q in %s: %s they are sent once more (--account %s goes on there, and sends nothing twice)",
+			text, words.ShellQuote(o.account), o.key, words.ShellQuote(o.text), flag, words.ShellQuote(o.account))
+	}
+	return fmt.Sprintf("%s under other keys, such as %q in %s: under these they are sent once more", text, o.key, words.ShellQuote(o.text))
 }
 
 // checkOtherKeys asks, before anything is sent, if the requests of half of the rows or more were begun under other keys: in the journal of the batch, or,
 // for a journal of the file's own, in one beside it. The keys say that they are other operations, such as those of another month, or are a mistake that pays
 // each row twice. Of fewer rows it warns. --strict refuses without a question.
 func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Place) error {
-	if f.newJournal || b.refused || f.generation > 1 || b.survey.rows == 0 {
+	if f.newJournal || b.without != "" || f.generation > 1 || b.survey.rows == 0 {
 		return nil
 	}
-	beside, skipped := f.journalsBeside(b, at)
+	var beside []string // of a journal named by --journal that exists, none: it is the one that is meant
+	skipped := 0
+	if at.IsFile() && (f.ownJournal || isNew(at)) {
+		beside, skipped = f.journalsBeside(b, at)
+	}
 	rows, began := newFinder(b.survey.sample.rows), time.Now()
 	for i, text := range append([]string{f.Journal}, beside...) {
 		if i > otherJournals && time.Since(began) > otherTime {
@@ -95,8 +112,7 @@ func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Plac
 		if found.rows == 0 {
 			continue
 		}
-		warning := fmt.Sprintf("%s: the %s, such as %q in %s: under these they are sent once more",
-			b.in.Name, b.survey.sample.saying(found.rows), found.key, words.ShellQuote(text))
+		warning := found.warning(b, words.AccountName(b.survey.account))
 		switch {
 		case f.strict:
 			return fmt.Errorf("%s; nothing was sent, because of --strict", warning)
@@ -111,12 +127,12 @@ func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Plac
 	return nil
 }
 
-// saying says that so many rows of the sample were begun under other keys.
+// saying returns words for a number of rows of the sample: their requests were begun before.
 func (s *sample) saying(rows int) string {
 	if s.every == 1 {
-		return fmt.Sprintf("requests of %s were begun before under other keys", words.Count(rows, "row"))
+		return fmt.Sprintf("requests of %s were begun before", words.Count(rows, "row"))
 	}
-	return fmt.Sprintf("requests of %d of %d rows looked at were begun before under other keys", rows, len(s.rows))
+	return fmt.Sprintf("requests of %d of %d rows looked at were begun before", rows, len(s.rows))
 }
 
 // otherKeysIn searches a journal. It finds nothing if one of the first rows stands there under its own key, since the file was run under these keys then,
@@ -133,25 +149,35 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string, row
 	defer ses.Close() // only read from
 	sv := b.survey
 	for _, row := range sv.sample.rows[:min(ownRows, len(sv.sample.rows))] {
-		if row.name == "" {
-			break
-		}
 		if _, err := ses.Journal.Get(ctx, persist.ID{Account: sv.account, Key: row.name}); !errors.Is(err, persist.ErrNotFound) {
 			return otherKeys{}
 		}
 	}
 	found.text = text
-	other := map[int]string{}
+	other, account := map[int]string{}, map[int]string{}
 	rows.standing = map[int]bool{}
-	err = eachOfNewest(ctx, ses, sv.account, min(recordsLeast+2*sv.rows, recordsMost), func(rec *persist.Record) {
-		if i, own := rows.byKey[short([]byte(rec.Key))]; own {
+	own := request.Base(sv.account)
+	err = eachOfNewest(ctx, ses, min(recordsLeast+2*sv.rows, recordsMost), func(rec *persist.Record) {
+		i, ownKey := rows.byKey[short([]byte(rec.Key))]
+		switch at := request.Base(rec.Account); {
+		case at != own:
+			// What stands under no account is refused by the client itself.
+			if at != "" && ownKey && rec.Recipe == sv.recipe && half(rec.Fingerprint) == rows.all[i].request {
+				account[i] = words.AccountName(rec.Account)
+			}
+		case ownKey:
 			rows.stands(i)
-		} else if i, is := rows.byRequest[half(rec.Fingerprint)]; is && rec.Recipe == sv.recipe {
-			other[i] = rec.Key
+		default:
+			if i, is := rows.byRequest[half(rec.Fingerprint)]; is && rec.Recipe == sv.recipe {
+				other[i] = rec.Key
+			}
 		}
 	})
 	if err != nil {
 		return otherKeys{}
+	}
+	if len(account) > len(other) {
+		return rows.inAccount(account, text)
 	}
 	for i, key := range other {
 		if !rows.standing[i] {
@@ -166,23 +192,41 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string, row
 
 // finder finds rows of the sample by their keys and by their requests.
 type finder struct {
+	all              []sampled
 	byKey, byRequest map[[16]byte]int
 	standing         map[int]bool // those with records under their own keys in the journal at hand
 }
 
+// inAccount returns the finding of rows that stand under their own keys in other accounts, by the accounts' names, and not in the own one.
+func (f *finder) inAccount(accounts map[int]string, text string) otherKeys {
+	found := otherKeys{text: text}
+	for i, account := range accounts {
+		if f.standing[i] {
+			continue
+		}
+		found.rows++
+		if key := f.all[i].name; found.key == "" || key < found.key {
+			found.key, found.account = key, account
+		}
+	}
+	return found
+}
+
+// newFinder returns a finder of the rows, by their keys and by their requests.
 func newFinder(rows []sampled) finder {
-	f := finder{make(map[[16]byte]int, len(rows)), make(map[[16]byte]int, len(rows)), nil}
+	f := finder{rows, make(map[[16]byte]int, len(rows)), make(map[[16]byte]int, len(rows)), nil}
 	for i := range rows {
 		f.byKey[rows[i].key], f.byRequest[rows[i].request] = i, i
 	}
 	return f
 }
 
+// stands notes that the journal has a record of the row.
 func (f *finder) stands(row int) { f.standing[row] = true }
 
-// eachOfNewest calls see for the newest records of an account, about most of them. It goes on after a record that cannot be read.
-func eachOfNewest(ctx context.Context, ses *session.Session, account string, most int, see func(*persist.Record)) error {
-	for rec, err := range ses.Journal.List(ctx, persist.Query{Account: account, After: newestBut(ctx, ses.Journal, account, most)}) {
+// eachOfNewest calls see for the newest records of a journal, about most of them. It goes on after a record that cannot be read.
+func eachOfNewest(ctx context.Context, ses *session.Session, most int, see func(*persist.Record)) error {
+	for rec, err := range ses.Journal.List(ctx, persist.Query{AllAccounts: true, After: newestBut(ctx, ses.Journal, most)}) {
 		switch {
 		case err == nil:
 			see(&rec)
@@ -193,10 +237,10 @@ func eachOfNewest(ctx context.Context, ses *session.Session, account string, mos
 	return nil
 }
 
-// newestBut returns the number after which an account has about so many records, at most. It looks for the last number in use by halves.
-func newestBut(ctx context.Context, journal persist.Journal, account string, most int) uint64 {
+// newestBut returns a Seq after which the journal has about most records at most. It finds the highest Seq in use by bisection.
+func newestBut(ctx context.Context, journal persist.Journal, most int) uint64 {
 	none := func(after int) bool {
-		for _, err := range journal.List(ctx, persist.Query{Account: account, After: uint64(after)}) {
+		for _, err := range journal.List(ctx, persist.Query{AllAccounts: true, After: uint64(after)}) {
 			return err != nil && !persist.OfOneRecord(err)
 		}
 		return true

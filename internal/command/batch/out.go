@@ -21,6 +21,7 @@ import (
 // outFlags are the two ways to treat an existing file named by --out.
 type outFlags struct{ add, overwrite bool }
 
+// bind adds --append and --overwrite to fs.
 func (f *outFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.add, "append", false, "with --out: add the lines to those that the file has")
 	fs.BoolVar(&f.overwrite, "overwrite", false, "with --out: replace a file that holds something else than the lines of an earlier run of this batch")

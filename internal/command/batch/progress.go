@@ -46,7 +46,7 @@ const (
 	linePause = 10 * time.Second
 )
 
-// newProgress begins to show the progress of name. finish ends it.
+// newProgress returns the progress of a batch, and starts to draw it on stderr. name is the name of the input. With quiet it prints nothing.
 func newProgress(stderr io.Writer, name string, quiet bool) *progress {
 	p := &progress{
 		w: stderr, name: name, terminal: terminal.IsTerminal(stderr), silent: quiet,
@@ -65,6 +65,7 @@ func newProgress(stderr io.Writer, name string, quiet bool) *progress {
 	return p
 }
 
+// tick draws the progress once in each pause, until p.stop is closed.
 func (p *progress) tick(pause time.Duration) {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -99,7 +100,7 @@ func (p *progress) note(phase string) {
 	p.phase = phase
 }
 
-// start and add are the beginning and the end of a row.
+// start counts a row with a send as begun. A call of add ends the row, or one of putOff.
 func (p *progress) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,14 +109,14 @@ func (p *progress) start() {
 	}
 }
 
-// recorded is the beginning of a row answered by the journal.
+// recorded counts a row answered by the journal as begun. A call of add ends the row.
 func (p *progress) recorded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running++
 }
 
-// putOff is the end of a row to be begun again later.
+// putOff ends a row that is to begin again later.
 func (p *progress) putOff() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +137,7 @@ type besideWriter struct {
 	w io.Writer
 }
 
-// Beneath implements terminal.Over.
+// Beneath implements terminal.Over. It returns the writer that gets the text in the end.
 func (b besideWriter) Beneath() io.Writer { return b.w }
 
 // Write takes the line away, and writes text.
@@ -156,9 +157,10 @@ func (b besideWriter) Write(text []byte) (int, error) {
 // lateWriter writes to a Writer set later.
 type lateWriter struct{ io.Writer }
 
-// Beneath implements terminal.Over.
+// Beneath implements terminal.Over. It returns the writer that gets the text in the end.
 func (w *lateWriter) Beneath() io.Writer { return w.Writer }
 
+// add ends a row, and counts its line.
 func (p *progress) add(l *results.Line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,7 +190,7 @@ func (p *progress) draw() {
 	}
 }
 
-// text is the line. Under mu.
+// text returns the line of the progress at now. The caller holds mu.
 func (p *progress) text(now time.Time) string {
 	if p.total == 0 {
 		return fmt.Sprintf("%s: %s, %d rows so far", p.name, p.phase, p.done)
@@ -219,6 +221,7 @@ func (p *progress) finish() {
 	}
 }
 
+// clear ends the drawing, and takes the line off the terminal. It is called once.
 func (p *progress) clear() {
 	close(p.stop)
 	p.stopped.Wait()
@@ -230,7 +233,7 @@ func (p *progress) clear() {
 	}
 }
 
-// cut shortens text to so many characters.
+// cut shortens text to at most most characters, with "…" at its end. A most below 1 is no bound.
 func cut(text string, most int) string {
 	if most < 1 || utf8.RuneCountInString(text) <= most {
 		return text

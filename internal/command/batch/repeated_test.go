@@ -41,9 +41,9 @@ func TestBatchRepeatedRows(t *testing.T) {
 			if len(l) != 2 || l[1].Result != c.want || l[1].OfRow != 1 {
 				t.Errorf("lines %+v, want the second %s", l, c.want)
 			}
-			attempts := "1 attempt"
+			attempts := "1 request sent"
 			if s.Sends.Load() == 2 {
-				attempts = "2 attempts"
+				attempts = "2 requests sent"
 			}
 			if !strings.Contains(got.Err, "; "+attempts+"\n") {
 				t.Errorf("%d sends, and it says %q", s.Sends.Load(), got.Err)

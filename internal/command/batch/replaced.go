@@ -4,15 +4,40 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// A person may have begun another operation in the place of a row's, by journal redrive or rekey. The run is told of that one then, and sends nothing.
+// A person may have begun another operation in the place of a row's, by journal redrive or rekey. The run is told of that one then, and sends nothing. If
+// that one succeeded, with the row's bytes, the row is done.
 
-// replaced returns the class of a row in whose place such an operation took effect, or may, and notes the key of it; "" if there is none.
+// doneInPlace returns the line of a row whose operation was replaced by one that succeeded (journal redrive or rekey). rec is the record of the row.
+// done is false if there is no such replacement.
+func (b *batch) doneInPlace(ctx context.Context, rec *persist.Record) (l results.Line, done bool) {
+	by, is := b.replacement(ctx, rec)
+	if !is || !isSuccess(b.flags.Declines.ResultOfRecord(&by)) {
+		return results.Line{}, false
+	}
+	return b.flags.Declines.Confirmed(&by), true
+}
+
+// openInPlace makes a line that of a row whose operation by, begun in its place, has not ended.
+func openInPlace(l *results.Line, by *persist.Record) {
+	if by.State == persist.StatePending {
+		l.Result, l.Outcome, l.State, l.Exit, l.GoesOn = results.Unknown, oncehttp.OutcomeUnknown.String(), by.State.String(), terminal.ExitUnknown, true
+	}
+}
+
+// isSuccess reports whether a row with this result is not to be sent again.
+func isSuccess(r results.Result) bool { return r == results.Done || r == results.Accepted }
+
+// replaced returns the class of a row whose operation was replaced by one that took effect, or may have, and notes the key of the replacement; "" if
+// there is none.
 func (d *dryRun) replaced(ctx context.Context, r *input.Row, rec *persist.Record) results.Class {
 	by, is := d.replacement(ctx, rec)
 	if !is {
@@ -22,6 +47,12 @@ func (d *dryRun) replaced(ctx context.Context, r *input.Row, rec *persist.Record
 	if by.State == persist.StateHeld {
 		return results.ClassHeld
 	}
+	if of := d.flags.Declines.ResultOfRecord(&by); isSuccess(of) {
+		return results.Class(of)
+	}
+	if by.State == persist.StatePending {
+		return results.ClassPending
+	}
 	return results.Class(results.Mismatch)
 }
 
@@ -30,20 +61,28 @@ func (d *dryRun) replacedEarlier(ctx context.Context, r *input.Row) results.Clas
 	if d.plan.generation < 2 {
 		return ""
 	}
-	rec, err := d.lookup(ctx, d.plan.keyOf(r, d.plan.generation-1))
-	if err != nil || rec.ReplacedBy == string(d.plan.keyOf(r, d.plan.generation)) {
+	by := d.rekeyed(ctx, r, d.plan.generation-1)
+	if by == "" {
 		return ""
 	}
-	return d.replaced(ctx, r, &rec)
+	rec, err := d.lookup(ctx, d.plan.keyOf(r, d.plan.generation-1))
+	if err != nil {
+		return ""
+	}
+	if c := d.replaced(ctx, r, &rec); c != "" {
+		return c
+	}
+	d.note(r, fmt.Sprintf("a person began %q to replace generation %d; no generation is begun beside it", by, d.plan.generation-1)) // it took no effect
+	return results.Class(results.Mismatch)
 }
 
 // replacement returns the last operation begun to replace another one, and whether it took effect, or may. If the journal does not have it, it may have.
 func (b *batch) replacement(ctx context.Context, rec *persist.Record) (by persist.Record, is bool) {
 	op, by := operation.OpOf(rec, 0), *rec
-	for links := 0; by.ReplacedBy != "" && links < operation.IntentMax; links++ {
+	for links := 0; by.ReplacedBy != "" && links < intent.IntentMax; links++ {
 		next, err := b.session.Journal.Get(ctx, persist.ID{Account: by.Account, Key: by.ReplacedBy})
-		if err != nil || !operation.IsSuccessor(&by, &next) {
-			return persist.Record{ID: persist.ID{Account: by.Account, Key: by.ReplacedBy}}, op.IsReplacedBy(&operation.Op{})
+		if err != nil || !intent.IsSuccessor(&by, &next) {
+			return persist.Record{ID: persist.ID{Account: by.Account, Key: by.ReplacedBy}}, intent.IsReplacedBy(&op, &operation.Op{})
 		}
 		by = next
 	}
@@ -51,5 +90,5 @@ func (b *batch) replacement(ctx context.Context, rec *persist.Record) (by persis
 		return by, false
 	}
 	last := operation.OpOf(&by, 0)
-	return by, op.IsReplacedBy(&last)
+	return by, intent.IsReplacedBy(&op, &last)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // batch is one run over a checked input.
@@ -29,6 +30,7 @@ type batch struct {
 	streams terminal.Streams
 	bar     *progress
 	breaker *breaker
+	made    results.Made
 	wire    *wire // nil: there are few workers
 
 	stop  context.CancelCauseFunc
@@ -36,8 +38,9 @@ type batch struct {
 
 	// unfinished: the journal held operations of an earlier run. They may have to wait before they are sent again.
 	unfinished bool
-	refused    bool // a run would be refused: the file is a copy
+	without    string // the flag without which a run would be refused, as of a copy; "": none
 	left       left
+	unprinted  int                                       // rows without a line, since the journal failed
 	rejected   func() map[persist.ID]forgotten.Operation // of [batch.readRejected], read once
 
 	mu     sync.Mutex
@@ -56,12 +59,10 @@ func (b *batch) note(format string, args ...any) {
 // observe shows the breaker and the wire every attempt. The observer of cfg, if any, still sees it, too.
 func (b *batch) observe(cfg *oncehttp.Config) {
 	b.breaker = newBreaker(b.flags.maxErrors, b.survey.origin, func(cause error) { b.stop(cause) })
-	next := cfg.Observe
+	next := b.made.Counting(cfg.Observe)
 	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
 		b.breaker.observe(e)
-		if next != nil {
-			next(ctx, e)
-		}
+		next(ctx, e)
 	}
 	b.wire = newWire(b.flags.workers)
 	b.wire.join(cfg)
@@ -104,6 +105,7 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	if !unhook() {
 		<-drained
 	}
+	b.unprinted = printer.Unprinted()
 	return b.conclude(ctx, stopped, err)
 }
 
@@ -129,12 +131,13 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		b.breaker.end(&l)
 		if ctx.Err() != nil && wasInHand(&l) {
 			b.bar.putOff()
-			b.takeBack(&l)
+			b.takeBack(&j.row, &l)
 			continue // counted as not tried, or stopped
 		}
 		if !j.late && b.putOff(&j, &l) {
 			continue
 		}
+		b.made.Take(&l)
 		line := results.Placed{Seq: j.seq, Text: l.Marshal()}
 		if l.Sends > 0 && l.Source != results.SourceName(oncehttp.SourceJournal) && l.Result != results.Duplicate {
 			line.Key, line.Result = l.Key, l.Result
@@ -144,10 +147,12 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 }
 
 // takeBack counts a row that the end of the batch stopped before anything was sent.
-func (b *batch) takeBack(l *results.Line) {
+func (b *batch) takeBack(r *input.Row, l *results.Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tally.TakeBack(l)
+	if b.tally.TakeBack(l) {
+		b.plan.count(&b.totals, results.ClassStopped, r)
+	}
 }
 
 // wasInHand reports whether the end of the batch met a row before any request went out for it.
@@ -212,6 +217,11 @@ func (b *batch) do(ctx context.Context, j *job) results.Line {
 var errRestoredUnprotected = errors.New("the API has no keys, so that a row that was sent between the backup and the restore would be done twice, under the same key, too; " +
 	"compare the file with the API's own list (oncehttp audit), take out what is there, and say --yes; nothing was sent")
 
+// unprotectedRestore reports whether a run is refused with errRestoredUnprotected. sayRestored was called before.
+func (b *batch) unprotectedRestore() bool {
+	return b.tally.Restored && b.plan.profile.Carrier.Place == profile.Nowhere && !b.flags.yes
+}
+
 // sayRestored says that the journal was restored from a backup. Then no summary advises another generation: a row that counts as new may have been done.
 func (b *batch) sayRestored(ctx context.Context) error {
 	text, err := session.RestoredText(ctx, b.session)
@@ -257,6 +267,7 @@ func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 	}, true
 }
 
+// send sends a row under the key of this generation, and returns its line.
 func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.Line {
 	key := b.plan.keyOf(r, generation)
 	ctx, end := b.wire.seated(ctx)
@@ -292,7 +303,7 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 // outcome of one call open and still take the next: only the row of the one call is in doubt.
 func (b *batch) fatal() []error {
 	if b.session.Place.IsFile() {
-		return []error{persist.ErrUncertain, persist.ErrCorrupt, persist.ErrClosed}
+		return []error{persist.ErrUncertain, persist.ErrCorrupt, persist.ErrClosed, persist.ErrGone}
 	}
 	return []error{persist.ErrClosed}
 }
@@ -307,6 +318,9 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	for _, text := range b.totals.Lines("row") {
 		b.note("%s", text)
 	}
+	if b.tally.Lost = errors.Is(context.Cause(stopped), persist.ErrGone); b.tally.Lost {
+		markLost(b.session.Place)
+	}
 	status := b.tally.Exit
 	if b.tally.NotTried > 0 || stopped.Err() != nil || printing != nil {
 		status = terminal.ExitUnknown
@@ -316,6 +330,9 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	}
 	for _, step := range b.tally.NextSteps(words.ShellQuote(b.session.Place.Arg), b.plan.generation) {
 		b.note("%s", step)
+	}
+	if b.unprinted > 0 {
+		b.note("%s have no line on stdout, since the journal did not say that they are kept; a later run of the same command has them", words.Count(b.unprinted, "row"))
 	}
 	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
 		if stuck := (*stuckError)(nil); errors.As(cause, &stuck) {

@@ -18,8 +18,7 @@ const (
 	shareMost  = 2 * time.Second
 )
 
-// putOff keeps a row for later if another process is sending it. It returns false if the row was tried, or has to
-// keep its place.
+// putOff puts a row off if another process is sending it, and returns true. It returns false if the row was tried, or if the rows have an order.
 func (b *batch) putOff(j *job, l *results.Line) bool {
 	if !l.Elsewhere() || b.plan.orderedBy >= 0 {
 		return false
@@ -32,7 +31,7 @@ func (b *batch) putOff(j *job, l *results.Line) bool {
 	return true
 }
 
-// workLater finishes the rows put off before.
+// workLater works on the rows in b.later, which were put off before, and waits for their ends.
 func (b *batch) workLater(ctx context.Context) {
 	jobs := make(chan job)
 	var workers sync.WaitGroup

@@ -52,31 +52,56 @@ func (b *batch) keptBack(rec *persist.Record, generation int) results.Line {
 	return l
 }
 
-// nameNext adds the result of the next generation to the line of a row that was refused or meant another request, if that generation was begun. It
-// reports whether the line has changed.
+// nameNext adds the result of the latest later generation to the line of a row that was refused or meant another request, if the next one was begun. If that one
+// succeeded, with the row's request, the line becomes its line. nameNext reports whether the line has changed.
 func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) bool {
 	switch l.Result {
 	case results.Declined, results.Invalid, results.Mismatch:
 	case results.Rejected:
-		if l.Error == nil || l.Error.Code != "settled" {
+		if _, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation)); err != nil { // no record of it stands
 			return false
 		}
 	default:
 		return false
 	}
-	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation+1))
-	if err != nil {
-		return false // there is none; other errors of the journal are met elsewhere
+	if l.Result != results.Mismatch {
+		b.nameReplaced(ctx, r, b.plan.generation+1, l)
 	}
-	l.Next = b.flags.Declines.ResultOfRecord(&rec)
-	if rec.State == persist.StatePending {
-		l.Next = results.Result(results.ClassPending)
+	last, at := b.latest(ctx, r)
+	if at > 0 {
+		if b.isDone(ctx, r, at, &last) {
+			*l = b.flags.Declines.Confirmed(&last)
+			return true
+		}
+		l.Next, l.NextAt = b.flags.Declines.ResultOfRecord(&last), at
+		if last.State == persist.StatePending {
+			l.Next = results.Result(results.ClassPending)
+		}
 	}
-	if l.Error == nil { // its answer was pruned
-		return true
+	if l.Next != "" && l.Error != nil { // without an Error its answer was pruned
+		l.Error.Message += fmt.Sprintf("; generation %d of it is %s", l.NextAt, l.Next)
 	}
-	l.Error.Message += fmt.Sprintf("; generation %d of it is %s", b.plan.generation+1, l.Next)
-	return true
+	return l.Next != "" || l.Stands == results.StandsReplaced
+}
+
+// latest returns the record and the number of the latest generation of a row after that of the run; 0: none was begun.
+func (b *batch) latest(ctx context.Context, r *input.Row) (last persist.Record, at int) {
+	for g := b.plan.generation + 1; ; g++ {
+		rec, err := b.lookup(ctx, b.plan.keyOf(r, g))
+		if err != nil {
+			return last, at // there is none; other errors of the journal are met elsewhere
+		}
+		last, at = rec, g
+	}
+}
+
+// isDone reports whether a generation of a row succeeded with the row's request.
+func (b *batch) isDone(ctx context.Context, r *input.Row, generation int, rec *persist.Record) bool {
+	if !isSuccess(b.flags.Declines.ResultOfRecord(rec)) || rec.Erased {
+		return false
+	}
+	which, err := b.differs(ctx, r, generation, rec)
+	return err == nil && which == ""
 }
 
 // recallStanding takes the attempts of a row that the journal answered, or kept from being sent, from its record. Of a held one it adds the reason of the last
@@ -94,23 +119,75 @@ func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results
 	l.Attempts, l.Sends = rec.Attempts, rec.Sends
 	l.DoubtRecorded(&rec)
 	if kept && rec.State.String() == l.State {
-		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec))+" --journal "+words.ShellQuote(b.session.Place.Arg))
+		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec)), " --journal "+words.ShellQuote(b.session.Place.Arg))
 	}
 }
 
 // nameDifferences adds the names of the differing fields to the line of a row, if the row's key is in the journal
-// with other content.
+// with another request; or, of the same request, the key that a person has begun in its place.
 func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.Key, generation int, l *results.Line) {
 	rec, err := b.lookup(ctx, key)
 	if err != nil {
-		return // the line stays as it is
+		b.nameReplaced(ctx, r, generation, l)
+		return
 	}
-	if which, err := b.differs(ctx, r, generation, &rec); err == nil && which != "" {
+	which, err := b.differs(ctx, r, generation, &rec)
+	switch {
+	case err != nil:
+	case which != "":
 		l.Error.Message += "; what differs: " + which
 		if b.flags.Declines.FinallyRefused(&rec) {
+			l.Stands = results.StandsRefused
 			l.Error.Message += fmt.Sprintf("; that one was refused for certain: --generation %d sends this one under a new key", generation+1)
 		}
+	default:
+		if done, is := b.doneInPlace(ctx, &rec); is {
+			*l = done
+			return
+		}
+		if by, is := b.replacement(ctx, &rec); is {
+			l.Stands = results.StandsReplaced
+			openInPlace(l, &by)
+			who := "a person began %q to replace it"
+			if persist.IsSkipped(rec.Acts) {
+				who = "the later generation %q was sent in its place"
+			}
+			l.Error.Message += fmt.Sprintf("; "+who+"; nothing is to be sent for this row", by.Key)
+		}
 	}
+}
+
+// nameReplaced says in the line of a row what a person has begun in the place of the generation before, under another key: beside that no generation begins.
+func (b *batch) nameReplaced(ctx context.Context, r *input.Row, generation int, l *results.Line) {
+	if by := b.rekeyed(ctx, r, generation-1); by != "" && l.Error != nil {
+		l.Stands = results.StandsReplaced
+		l.Error.Message += fmt.Sprintf("; a person began %q to replace generation %d; no generation is begun beside it", by, generation-1)
+	}
+}
+
+// replacedEarlier returns the line of a row in the place of whose generation a person has begun another operation: beside that no later generation begins.
+func (b *batch) replacedEarlier(r *input.Row, generation int, rec *persist.Record) results.Line {
+	return results.Line{
+		Key: string(b.plan.keyOf(r, b.plan.generation)), Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitRefused, Stands: results.StandsReplaced,
+		Error: &results.LineError{Code: "key_reused", Message: fmt.Sprintf("a person began %q to replace generation %d; no generation is begun beside it", rec.ReplacedBy, generation)},
+	}
+}
+
+// elsewhere reports whether a person has begun a generation of a row anew, other than as the next generation.
+func (p *plan) elsewhere(r *input.Row, generation int, rec *persist.Record) bool {
+	return rec.ReplacedBy != "" && rec.ReplacedBy != string(p.keyOf(r, generation+1))
+}
+
+// rekeyed returns the key under which a person has begun a generation of a row anew, other than the next generation; "" if there is none.
+func (b *batch) rekeyed(ctx context.Context, r *input.Row, generation int) string {
+	if generation < 1 {
+		return ""
+	}
+	rec, err := b.lookup(ctx, b.plan.keyOf(r, generation))
+	if err != nil || !b.plan.elsewhere(r, generation, &rec) {
+		return ""
+	}
+	return rec.ReplacedBy
 }
 
 // standing returns the line of a row if a new generation must not try it, because an earlier one is not finally
@@ -125,10 +202,22 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 			continue
 		case err != nil:
 			return results.Failed(key, err), true
+		case g < last && b.plan.elsewhere(r, g, &rec):
+			if l, done := b.doneInPlace(ctx, &rec); done {
+				return l, true
+			}
+			l := b.replacedEarlier(r, g, &rec)
+			if by, is := b.replacement(ctx, &rec); is {
+				openInPlace(&l, &by)
+			}
+			return l, true
 		case g == last-1 && !b.flags.yes && b.flags.WasDone(&rec):
 			return b.keptBack(&rec, g), true
 		case g == last, g == last-1 && b.flags.Declines.FinallyRefused(&rec):
 			return results.Line{}, false
+		}
+		if rec.Erased {
+			return b.erased(r, g, &rec), true
 		}
 		if which, err := b.differs(ctx, r, g, &rec); err != nil {
 			return results.Failed(key, err), true
@@ -147,7 +236,8 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 	return b.neverBegun(r), true
 }
 
-// neverBegun returns the line of a row of which the journal has no generation: it was never sent, or was rejected each time, so that the journal has forgotten it.
+// neverBegun returns the line of a row if the journal has no record of the row's generation. The row was never sent, or each send was rejected and
+// the journal forgot it.
 func (b *batch) neverBegun(r *input.Row) results.Line {
 	l := results.Line{
 		Key: string(b.plan.keyOf(r, b.plan.generation)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown, First: 1,
@@ -192,6 +282,18 @@ func (b *batch) differs(ctx context.Context, r *input.Row, generation int, rec *
 		return "", err
 	}
 	return view.Differences(&prepared, rec), nil
+}
+
+// erased returns the line of a row whose generation was erased, or has lost its text: its end alone is known, and its content is not compared.
+func (b *batch) erased(r *input.Row, generation int, rec *persist.Record) results.Line {
+	l := b.flags.Declines.Recorded(rec, fmt.Sprintf("generation %d", generation))
+	l.Key = string(b.plan.keyOf(r, generation))
+	return l
+}
+
+// isCollided reports whether a line is one of collided.
+func isCollided(l *results.Line) bool {
+	return l.Result == results.Mismatch && l.Sends == 0 && l.State != "" && l.Error != nil && l.Error.Code == "key_reused"
 }
 
 // collided returns the line of a row if its key is in the journal with other content. Nothing was sent, and the

@@ -29,7 +29,7 @@ func TestBatchSaysHowRowsStand(t *testing.T) {
 		t.Errorf("held: %+v, the first run had %+v", l, first)
 	}
 	seen := commandtest.SeenAs(t, journal, "idemp:o:1")
-	for _, text := range []string{"last attempt: ", "; look at the server, and say what happened: oncehttp journal settle " + seen + " --journal " + journal} {
+	for _, text := range []string{"last attempt: ", "; look at the server, and say what happened: oncehttp journal settle " + seen + " --happened --journal " + journal, "settle " + seen + " --absent --journal " + journal} {
 		if !strings.Contains(l.Why(), text) {
 			t.Errorf("held: %q, want %q", l.Why(), text)
 		}

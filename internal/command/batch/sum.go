@@ -26,6 +26,7 @@ type batchSums struct {
 	expectSums []string
 }
 
+// bind adds --sum, and the flags that go with it, to fs.
 func (f *batchSums) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.column, "sum", "", "a column or member that is added up, exactly: before the first send, in the summary, and from its kept field in journal stats")
 	fs.StringVar(&f.currency, "currency", "", "with --sum: a column or member with the currency, each of which has a sum of its own; that of {column:minor}, too")
@@ -101,7 +102,7 @@ func (f *batchSums) sayUnread(needs *input.RowNeeds, such string, quiet bool, st
 	terminal.Say(stderr, "warning: --decimal reads the column %q for --sum alone: its cells are sent as they stand%s; %s sends them as numbers", words.Clip(f.column), such, how)
 }
 
-// keeps is the pointer to the amount in a row's request, by which the journal knows it when the request is pruned; "" where
+// keeps returns the pointer to the amount in a row's request, by which the journal knows it when the request is pruned; "" where
 // --body puts it anywhere.
 func (f *batchFlags) keeps() []string {
 	var pointers []string
@@ -222,7 +223,8 @@ func (p *plan) count(t *results.Totals, c results.Class, r *input.Row) {
 	}
 }
 
-// check refuses an input in conflict with --expect-rows or --expect-sum.
+// check returns an error if the number of rows or the sums of the input differ from --expect-rows and --expect-sum. sv holds the counts of the first
+// reading.
 func (f *batchSums) check(file string, sv *survey) error {
 	var faults []string
 	if sv.rows == 0 && f.expectRows != 0 {

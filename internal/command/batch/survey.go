@@ -36,8 +36,7 @@ type survey struct {
 	keys     sorter
 	present  *sorter // every key once, for [survey.left]; nil: nobody asks
 	suspects suspects
-	sample   sample // for [batchFlags.checkOtherKeys]
-	named    sample // for [batchFlags.checkCopy]
+	sample   sample // for [batchFlags.checkOtherKeys] and [batchFlags.checkCopy]
 }
 
 // entry keeps the hashes and the numbers of a row for the search for duplicates.
@@ -96,11 +95,12 @@ func surveyRows(ctx context.Context, in *input.File, p *plan, cfg oncehttp.Confi
 	return s, nil
 }
 
-// newSurvey keeps its files in dir, and sorts so many rows at once.
+// newSurvey returns an empty survey: the findings about the rows of an input. It keeps its temporary files in dir. It sorts at most most rows in
+// memory at once.
 func newSurvey(dir string, most int) *survey {
 	keys := sorter{dir: dir, most: most}
 	return &survey{dir: dir, marks: &input.Spool{Dir: dir, Limit: marksMemory}, keys: keys, suspects: suspects{alike: keys, rests: keys},
-		sample: sample{most: sampledMost}, named: sample{most: copyRows, named: true}}
+		sample: sample{most: sampledMost}}
 }
 
 // newProbe returns a client for preparing requests; it sends none. The client checks requests and keys, and needs
@@ -193,7 +193,6 @@ func (r *readRow) identify(key oncehttp.Key) {
 func (s *survey) remember(r *readRow, marks io.Writer) error {
 	s.rows++
 	s.sample.add(r)
-	s.named.add(r)
 	if _, err := marks.Write(append(r.mark.says[:], r.mark.request[:]...)); err != nil {
 		return err
 	}
@@ -206,21 +205,25 @@ func half(fingerprint []byte) (h [16]byte) {
 	return h
 }
 
+// short returns the first half of the SHA-256 of b: enough to tell texts apart.
 func short(b []byte) [16]byte {
 	sum := sha256.Sum256(b)
 	return [16]byte(sum[:16])
 }
 
+// byKey compares two entries by their keys, then by their places in the input.
 func byKey(a, b entry) int {
 	return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.at, b.at))
 }
 
+// bytes returns the entry in entryBytes bytes, for a temporary file.
 func (e *entry) bytes() []byte {
 	b := make([]byte, 0, entryBytes)
 	b = append(append(b, e.key[:]...), e.body[:]...)
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, e.at), e.number)
 }
 
+// entryOf returns the entry in b, as bytes wrote it. b must have entryBytes bytes.
 func entryOf(b []byte) entry {
 	return entry{
 		key: [16]byte(b), body: [16]byte(b[16:]),
@@ -300,6 +303,7 @@ type second struct {
 	repeats []repeat
 }
 
+// again returns a second, to compare the second reading of the input with the first. It must not be called before the first reading has ended.
 func (s *survey) again() *second {
 	return &second{marks: bufio.NewReader(s.marks.Reader()), repeats: s.repeats}
 }

@@ -52,6 +52,7 @@ type suspect struct {
 
 const suspectsMax = 20
 
+// add keeps a suspect row. Beyond suspectsMax rows it only counts them.
 func (s *suspects) add(found suspect) {
 	if len(s.list) == suspectsMax {
 		s.more++
@@ -163,24 +164,36 @@ func mixesAlphabets(text string) bool {
 	return n > 1
 }
 
-// folded spells the fields of a key without capitals, without blanks around and between words, and without characters that nobody sees. Characters
-// that look alike by Unicode's compatibility, such as a full-width 1, or an accent apart from its letter, become one, and so do all hyphens and dashes.
+// folded spells the fields of a key without capitals, and without characters that nobody sees. Characters that look alike by Unicode's compatibility,
+// such as a full-width 1, or an accent apart from its letter, become one. Blanks and dashes count only between two digits, as in 1-11, and are one there.
 func folded(fields []string) []byte {
 	var b []byte
 	for _, text := range fields {
 		text = strings.Map(func(r rune) rune {
-			switch {
-			case unseen(r):
+			if unseen(r) {
 				return -1
-			case unicode.Is(unicode.Pd, r):
-				return '-'
 			}
 			return r
 		}, norm.NFKC.String(text))
-		text = strings.Join(strings.Fields(strings.ToLower(text)), " ")
+		text = withoutGaps(strings.ToLower(text))
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
 	return b
+}
+
+// withoutGaps returns a text without its blanks and dashes, but for one dash for those between two digits.
+func withoutGaps(text string) string {
+	isGap := func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Pd, r) }
+	var b strings.Builder
+	for _, part := range strings.FieldsFunc(text, isGap) {
+		first, _ := utf8.DecodeRuneInString(part)
+		last, _ := utf8.DecodeLastRuneInString(b.String())
+		if unicode.IsDigit(first) && unicode.IsDigit(last) {
+			b.WriteByte('-')
+		}
+		b.WriteString(part)
+	}
+	return b.String()
 }
 
 // conclude compares the rows with each other. It is called once, when all rows have been seen.
@@ -217,7 +230,7 @@ func (s *suspects) unit(p *plan, named string) string {
 		words.Clip(s.decimals), named, words.Clip(p.look.Amount), words.Clip(p.look.Amount))
 }
 
-// tell prints the rows as warnings. With strict it is an error instead.
+// tell prints a warning for each suspect row, and for several currencies in one sum. With strict it returns all of these as one error instead.
 func (s *suspects) tell(file string, strict bool, stderr io.Writer) error {
 	faults := input.Faults{Each: true}
 	for _, found := range s.list {

@@ -82,6 +82,13 @@ func TestSuspects(t *testing.T) {
 				"row 2 (line 3): has \"K\u04301\" in its key, with letters of two alphabets", "row 4 (line 5): has a key that differs from that of row 3 (line 4)", "row 5 (line 6): has a key that differs from that of row 3 (line 4)",
 			},
 		},
+		"blanks and dashes": {
+			"id\nDA-2\nDA2\nDA 2\n1-11\n11-1\n111\n1 11\n", ofID, "",
+			[]string{
+				"row 2 (line 3): has a key that differs from that of row 1 (line 2)", "row 3 (line 4): has a key that differs from that of row 1 (line 2)",
+				"row 7 (line 8): has a key that differs from that of row 4 (line 5)",
+			},
+		},
 		"a row twice is a duplicate": {"id,amount\nA1,1\nA1,1\n", ofID, "", nil},
 		"another amount": {
 			"id,amount,note\n7,1.00,x\n8,1.00,x\n7,1.10,x\n7,1.20,y\n", ofAmount, "", []string{"row 3 (line 4): differs from row 1 (line 2) only in the amount"},
@@ -155,7 +162,7 @@ func TestDoubledBraces(t *testing.T) {
 	t.Parallel()
 	file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
 	for body, want := range map[string]string{
-		`{"a":"{{id}}"}`:              `warning: --body has "{{id}}", which is sent as the text {id}; the column is "{id}"` + "\n",
+		`{"a":"{{id}}"}`:              `warning: --body has "{{id}}", which is sent as the text {id}; the cell of a column id is "{id}"` + "\n",
 		`{"a":"{id}"}`:                "",
 		`{"a":"{{ id }}"}`:            "", // as GraphQL
 		`{"a":"{{ pay(id: {id}) }}"}`: "",

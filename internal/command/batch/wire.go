@@ -18,7 +18,7 @@ type wire struct {
 // sends its rows strictly one after the other.
 func leadOf(workers int) int { return workers / 8 }
 
-// newWire returns the wire for so many workers, or nil if no more rows than those are in hand.
+// newWire returns a wire for workers workers. It returns nil for few workers: no more rows than workers are then read ahead.
 func newWire(workers int) *wire {
 	if leadOf(workers) == 0 {
 		return nil

@@ -28,12 +28,14 @@ func newBar(stderr, results io.Writer, steps int, name string) *bar {
 	)}
 }
 
+// add moves the bar by one case. Without a bar it does nothing.
 func (p *bar) add() {
 	if p.bar != nil {
 		_ = p.bar.Add(1) // a bar that cannot be drawn is no reason to stop
 	}
 }
 
+// finish takes the bar off the terminal. Without a bar it does nothing.
 func (p *bar) finish() {
 	if p.bar != nil {
 		_ = p.bar.Exit()

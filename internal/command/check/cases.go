@@ -15,6 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/report"
 )
 
+// listCommand returns the command oncehttp check list.
 func listCommand(s terminal.Streams) *cobra.Command {
 	var o conformance.Options
 	var asJSON bool
@@ -38,6 +39,7 @@ from. Nothing is sent.`,
 	return cmd
 }
 
+// listCases prints the cases chosen by o, as a table or as NDJSON.
 func listCases(o conformance.Options, asJSON bool, out io.Writer) error {
 	cases, err := conformance.Select(o)
 	if err != nil {
@@ -60,6 +62,7 @@ func listCases(o conformance.Options, asJSON bool, out io.Writer) error {
 	return w.Flush()
 }
 
+// explainCommand returns the command oncehttp check explain.
 func explainCommand(s terminal.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "explain ID",
@@ -77,6 +80,7 @@ func explainCommand(s terminal.Streams) *cobra.Command {
 	}
 }
 
+// explain prints all that is known of a case.
 func explain(c *conformance.Case, out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s, since %s)\n\nRule:   %s\nImpact: %s\nFix:    %s\n", c.ID, c.Level, c.Since, c.Rule, c.Impact, c.Fix)
@@ -101,6 +105,7 @@ func explain(c *conformance.Case, out io.Writer) error {
 	return err
 }
 
+// reportCommand returns the command oncehttp check report.
 func reportCommand(s terminal.Streams) *cobra.Command {
 	var f terminal.ReportFlags
 	cmd := &cobra.Command{
@@ -139,6 +144,7 @@ in JSON.`,
 
 const reportBytesMax = 256 << 20
 
+// readReport reads a report in JSON. A file of more than reportBytesMax bytes is an error.
 func readReport(name string) (*report.Report, error) {
 	text, err := terminal.ReadBounded(name, reportBytesMax)
 	if err != nil {
@@ -151,6 +157,7 @@ func readReport(name string) (*report.Report, error) {
 	return r, nil
 }
 
+// diffCommand returns the command oncehttp check diff.
 func diffCommand(s terminal.Streams) *cobra.Command {
 	var secrets bool
 	cmd := &cobra.Command{

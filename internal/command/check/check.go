@@ -109,6 +109,7 @@ func newCheckFlags() *checkFlags {
 	return f
 }
 
+// bind adds all flags of check to cmd.
 func (f *checkFlags) bind(cmd *cobra.Command) {
 	f.bindTarget(cmd)
 	fs := cmd.Flags()
@@ -220,6 +221,7 @@ func shell(line string) func(context.Context) error {
 	}
 }
 
+// run checks the flags, runs the suite against url, and writes the report. The error has the exit status.
 func (f *checkFlags) run(ctx context.Context, url string, s terminal.Streams) error {
 	o, err := f.options(url)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/report"
 )
 
+// doctorCommand returns the command oncehttp check doctor.
 func doctorCommand(s terminal.Streams) *cobra.Command {
 	f := newCheckFlags()
 	cmd := &cobra.Command{
@@ -43,6 +44,7 @@ const (
 	probeOverlap = "inflight/once"
 )
 
+// examine runs the probes against url, and prints what they found (diagnose).
 func (f *checkFlags) examine(ctx context.Context, url string, s terminal.Streams) error {
 	o, err := f.options(url)
 	if err != nil {
@@ -59,7 +61,8 @@ func (f *checkFlags) examine(ctx context.Context, url string, s terminal.Streams
 	return diagnose(rep, &o, s.Out)
 }
 
-// diagnose prints the results of the probes, one line each, and the missing flags.
+// diagnose prints one line for each probe, and for each missing flag. It returns an error with the exit status if a probe failed or a given flag does
+// not work.
 func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) error {
 	found := map[string]conformance.Result{}
 	for _, c := range rep.Cases {
@@ -104,6 +107,7 @@ func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) er
 // givenFlag is a flag of the call, and the case for testing it.
 type givenFlag struct{ flag, probe string }
 
+// givenFlags returns the given flags that a probe can test, each with its probe.
 func givenFlags(o *conformance.Options) []givenFlag {
 	var all []givenFlag
 	for _, f := range []struct {
@@ -136,6 +140,7 @@ func taken(rep *conformance.Report, answer conformance.Verdict) string {
 	return "operations as they are sent"
 }
 
+// verdictLine returns the result of a probe in words. good is the text for a pass.
 func verdictLine(c conformance.Result, good string) string {
 	switch c.Verdict {
 	case conformance.VerdictPass:
@@ -146,6 +151,7 @@ func verdictLine(c conformance.Result, good string) string {
 	return fmt.Sprintf("%s: expected %s; %s", c.Verdict, c.Expected, c.Actual)
 }
 
+// witnessLine returns in words how effects are counted.
 func witnessLine(w conformance.Witness) string {
 	switch w {
 	case conformance.WitnessCounted, conformance.WitnessListed:

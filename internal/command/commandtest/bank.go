@@ -25,6 +25,7 @@ type bank struct {
 	kill    chan struct{}
 }
 
+// OpenBank returns a server of payments with faults, drawn by seed. It is closed at the end of the test.
 func OpenBank(t *testing.T, seed uint64) *bank {
 	t.Helper()
 	mix, err := mockserver.ParseFaults("drop-after=0.2,drop-before=0.05,cut-body=0.05,503=0.03")
@@ -62,6 +63,7 @@ func (b *bank) pay(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
+// answer returns the answer that the bank gave under a key; "" if there was none.
 func (b *bank) answer(key string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,6 +81,7 @@ func (b *bank) KillAt(n int) <-chan struct{} {
 	return b.kill
 }
 
+// count counts a payment down. At the last one it closes b.kill.
 func (b *bank) count() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -27,8 +27,10 @@ type Ran struct {
 	Out, Err string
 }
 
+// Run runs the command oncehttp with args and an empty stdin, in this process.
 func Run(t *testing.T, args ...string) Ran { return RunWith(t, "", args...) }
 
+// RunWith is Run with a stdin.
 func RunWith(t *testing.T, stdin string, args ...string) Ran {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -83,6 +85,7 @@ func (r Ran) Only(t *testing.T) results.Line {
 	return all[0]
 }
 
+// WriteFile writes a file, and returns its path. A relative name is put into a new temporary folder.
 func WriteFile(t *testing.T, name, text string) string {
 	t.Helper()
 	if !filepath.IsAbs(name) {
@@ -134,6 +137,7 @@ type Counted struct {
 	Sends atomic.Int64
 }
 
+// Serve returns a server that counts its requests. It is closed at the end of the test.
 func Serve(t *testing.T, handle http.HandlerFunc) *Counted {
 	t.Helper()
 	c := &Counted{}

@@ -152,4 +152,5 @@ func SameView(view string, a, b Ran) bool {
 	return a.Status == b.Status && (a.Out == "") == (b.Out == "") && strings.Count(a.Out, "\n") == strings.Count(b.Out, "\n") && (!exact || a.Out == b.Out)
 }
 
+// JournalIn returns a path for a journal in a new temporary folder. There is no file yet.
 func JournalIn(t *testing.T) string { return t.TempDir() + "/j.db" }

@@ -70,7 +70,7 @@ var (
 	writtenLabel = regexp.MustCompile(`([a-z_]+)="(?:[^"\\]|\\.)*"`)
 )
 
-// writtenMetrics returns the families of a text by name. The labels of one without a sample are "none".
+// writtenMetrics returns the metrics of a text in the Prometheus format, by name. The labels of a metric without a sample are "none".
 func writtenMetrics(text string) map[string]metric {
 	all := map[string]metric{}
 	for _, line := range writtenLine.FindAllStringSubmatch(text, -1) {

@@ -88,14 +88,13 @@ func Status(t *testing.T, cmd *osexec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// Killed is Status for an impatient user. An interrupt before the process has put the default back is swallowed, and the next one is
-// not.
-func Killed(t *testing.T, cmd *osexec.Cmd) int {
+// Killed is Status for an impatient user, who repeats a signal until the process is gone.
+func Killed(t *testing.T, cmd *osexec.Cmd, again os.Signal) int {
 	t.Helper()
 	ended := make(chan int, 1)
 	go func() { ended <- Status(t, cmd) }()
 	for {
-		_ = cmd.Process.Signal(os.Interrupt) // it may have ended just now
+		_ = cmd.Process.Signal(again) // it may have ended just now
 		select {
 		case code := <-ended:
 			return code

@@ -25,6 +25,7 @@ type server struct {
 	Database           func(t *testing.T, at *url.URL) string // the URL of an empty journal, removed with the test
 }
 
+// Servers returns the kinds of database servers for journals, by name.
 func Servers() map[string]server {
 	return map[string]server{
 		"postgres": {"ONCEHTTP_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432/postgres", postgresSchema},
@@ -54,6 +55,7 @@ func OnServers(t *testing.T, test func(t *testing.T, journal string)) {
 	}
 }
 
+// OwnName returns a random name for a schema or a database of one test.
 func OwnName() string {
 	b := make([]byte, 8)
 	_, _ = rand.Read(b) // never fails
@@ -80,6 +82,7 @@ func postgresSchema(t *testing.T, at *url.URL) string {
 	return own.String()
 }
 
+// MySQLDatabase makes a database of the test's own on the server at, and returns its URL. The end of the test drops it.
 func MySQLDatabase(t *testing.T, at *url.URL) string {
 	t.Helper()
 	db, name, own := MySQLDB(t, at, ""), OwnName(), *at
@@ -89,6 +92,7 @@ func MySQLDatabase(t *testing.T, at *url.URL) string {
 	return own.String()
 }
 
+// MySQLDB opens a database on the MySQL server at the URL at. An empty database selects none. The end of the test closes it.
 func MySQLDB(t *testing.T, at *url.URL, database string) *sql.DB {
 	t.Helper()
 	c := mysql.NewConfig()
@@ -97,6 +101,7 @@ func MySQLDB(t *testing.T, at *url.URL, database string) *sql.DB {
 	return SQLDB(t, "mysql", c.FormatDSN())
 }
 
+// MustExec runs a statement. A failure of it is one of the test.
 func MustExec(t *testing.T, db *sql.DB, statement string) {
 	t.Helper()
 	if _, err := db.Exec(statement); err != nil {
@@ -163,7 +168,7 @@ func RoleWith(t *testing.T, journal, rights string) (as string, revoke func(righ
 	MustExec(t, db, "CREATE USER "+at)
 	t.Cleanup(func() { MustExec(t, db, "DROP USER "+at) })
 	MustExec(t, db, "GRANT "+rights+on+"TO "+at)
-	for _, table := range []string{"oncehttp_version", "oncehttp_gate", "oncehttp_seq", "oncehttp_fact"} {
+	for _, table := range []string{"oncehttp_version", "oncehttp_gate", "oncehttp_seq", "oncehttp_fact", "oncehttp_used", "oncehttp_used_until"} {
 		MustExec(t, db, "GRANT SELECT, INSERT, UPDATE ON "+table+" TO "+at)
 	}
 	u.User = url.User(role)

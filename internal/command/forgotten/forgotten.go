@@ -75,7 +75,7 @@ type attempt struct {
 	Error  string    `json:"error,omitempty"`
 }
 
-// operationOf returns the line of a record forgotten at now.
+// operationOf returns the line about a record that the journal forgot at now.
 func operationOf(rec *persist.Record, now time.Time) Operation {
 	o := Operation{
 		Forgotten: now.UTC().Round(0), Key: rec.Key, Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Target: words.PathOf(rec.Target),
@@ -118,18 +118,29 @@ func pathOf(at place.Place) (string, error) {
 	return place.StatePath("journal-" + hex.EncodeToString(sum[:8]) + suffix)
 }
 
+// Nowhere returns the reason if there is no place for the log of a journal, so that nothing can be noted, and nothing is known; nil if there is one.
+func Nowhere(at place.Place) error {
+	_, err := pathOf(at)
+	return err
+}
+
 // log is an open log. It is for use by several goroutines; several processes may write the same log.
 type log struct {
 	path   string
 	sealer *seal.Sealer
 	most   int64
 
+	nowhere error // why there is no place for the log; nil: there is one
+
 	mu   sync.Mutex
 	file *os.File // nil: it is not open
 }
 
-// add writes the line of a record.
+// add appends the line about a record forgotten at now to the file, which it opens if needed. Without a place for the file it returns l.nowhere.
 func (l *log) add(rec *persist.Record, now time.Time) error {
+	if l.nowhere != nil {
+		return l.nowhere
+	}
 	line, err := l.line(rec, now)
 	if err != nil {
 		return err
@@ -191,6 +202,7 @@ func (l *log) open(now time.Time) error {
 	return words.Pathless(err)
 }
 
+// close closes the file, if it is open.
 func (l *log) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -295,6 +307,7 @@ func Restored(at place.Place, taken, now time.Time) (noted bool, err error) {
 	return true, nil
 }
 
+// isThere reports whether a path exists. It is also true if that cannot be known.
 func isThere(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
@@ -317,10 +330,7 @@ func (o *Operation) open(sealer *seal.Sealer) bool {
 // client came before anything was sent. warn is called with each error of the log: the operation is forgotten, and the caller goes on.
 func Keep(j persist.Journal, at place.Place, warn func(error)) (kept persist.Journal, interrupted func(persist.ID)) {
 	path, err := pathOf(at)
-	if err != nil {
-		return j, func(persist.ID) {}
-	}
-	k := &keeping{j, &log{path: path, sealer: at.Sealer, most: FileBytesMax}, warn}
+	k := &keeping{j, &log{path: path, nowhere: err, sealer: at.Sealer, most: FileBytesMax}, warn}
 	interrupted = func(id persist.ID) {
 		const none = "-" // a sealer wants the fields of an operation
 		k.add(&persist.Record{ID: id, Note: noteInterrupted, Method: none, Origin: none, Target: none, WireKey: none, Fingerprint: make([]byte, sha256.Size)})

@@ -28,6 +28,8 @@ type csvRows struct {
 	number  int
 }
 
+// newCSVRows returns a reader of the rows of r. It reads the header, and returns an error if that lacks a column that needs names. file is the name
+// for messages.
 func newCSVRows(file string, r io.Reader, needs RowNeeds) (*csvRows, error) {
 	limit := &RecordLimit{R: r, Left: RowBytesMax}
 	c := &csvRows{file: file, in: csv.NewReader(limit), limit: limit}
@@ -77,12 +79,15 @@ func (c *csvRows) bindBody() error {
 	return nil
 }
 
+// setColumns sets the names of the columns from the header. Unusable names are errors: empty ones, and two alike.
 func (c *csvRows) setColumns(header []string) error {
 	for i, name := range header {
 		if err := CheckText(name); err != nil {
 			return fmt.Errorf("column %d %w", i+1, err)
 		}
 		switch {
+		case name == "" && i > 0 && strings.HasPrefix(strings.ToLower(header[0]), "sep="):
+			return fmt.Errorf("is the line %q, by which a spreadsheet says how columns are parted: take it out, the next line is the header", words.Clip(header[0]))
 		case name == "":
 			return fmt.Errorf("column %d has no name", i+1)
 		case slices.Contains(c.names, name):
@@ -95,6 +100,7 @@ func (c *csvRows) setColumns(header []string) error {
 	return nil
 }
 
+// noColumn returns the error for a column that flag names and the header lacks.
 func (c *csvRows) noColumn(flag, name string) error {
 	known := make([]string, len(c.names))
 	for i, n := range c.names {
@@ -109,6 +115,7 @@ func (c *csvRows) noColumn(flag, name string) error {
 	return &RowError{File: c.file, Column: name, Err: fmt.Errorf("named by %s, is not there%s; the columns are %s", flag, hint, strings.Join(known, ", "))}
 }
 
+// Next returns the next row; io.EOF at the end. An error for one row has More set if further rows can be read.
 func (c *csvRows) Next() (Row, error) {
 	c.limit.Left = RowBytesMax
 	record, err := c.in.Read()
@@ -201,6 +208,7 @@ func notANumber(cell string) error {
 	return fmt.Errorf("%q is not a JSON number%s", words.Clip(cell), hint)
 }
 
+// CSVLine returns the line at which the row of a CSV error starts; 0 for any other error.
 func CSVLine(err error) int {
 	if pe := (*csv.ParseError)(nil); errors.As(err, &pe) {
 		return pe.StartLine
@@ -230,6 +238,7 @@ type RecordLimit struct {
 	Left int
 }
 
+// Read reads at most about Left bytes in all; then it fails. The caller sets Left before each record.
 func (l *RecordLimit) Read(p []byte) (int, error) {
 	if l.Left <= 0 {
 		return 0, errRowTooLong

@@ -39,7 +39,7 @@ func (c *csvRows) form(record []string) []byte {
 	return f.Bytes()
 }
 
-// object spells the record. Numbers keep their text, unless the file writes them otherwise than JSON.
+// object returns the record as a JSON object. A value of a --number column is written as a number, any other as a text.
 func (c *csvRows) object(record []string) []byte {
 	b := make([]byte, 0, 256)
 	for i, value := range record {

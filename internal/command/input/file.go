@@ -74,7 +74,8 @@ func keepInput(name string, r io.Reader, dir string) (*File, error) {
 	return in.sniff()
 }
 
-// sniff finds out if the input is packed, and the form of its text. The first two bytes of gzip (RFC 1952 section 2.3.1) begin no text.
+// sniff reads the beginning of the input, and notes whether it is packed by gzip and how its text is encoded. No text begins with the first two bytes
+// of gzip (RFC 1952 section 2.3.1). The error is always nil.
 func (in *File) sniff() (*File, error) {
 	var magic [2]byte
 	_, err := io.ReadFull(in.raw(), magic[:])
@@ -112,9 +113,10 @@ func (in *File) unpacked() io.Reader {
 // failingReader returns its error at the first Read.
 type failingReader struct{ err error }
 
-// Read returns the error.
+// Read always fails, with the error f.err.
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
+// Close closes the file, and removes a temporary copy of it.
 func (in *File) Close() {
 	if in.file != nil {
 		_ = in.file.Close() // only read from

@@ -21,6 +21,7 @@ type NDJSONRows struct {
 	line  int
 }
 
+// Next returns the next row; io.EOF at the end. It passes over empty lines.
 func (n *NDJSONRows) Next() (Row, error) {
 	for {
 		line, err := n.readLine()
@@ -150,7 +151,7 @@ func fieldText(value json.RawMessage, why string) (string, error) {
 	return "", errors.New("is neither a string nor a number, and " + why)
 }
 
-// jsonFault returns an error with the position of the first fault in the JSON of a line that has one.
+// jsonFault returns an error with the position of the first fault in a line. It must be called only for a line that is not JSON.
 func jsonFault(line []byte) error {
 	var v any
 	err := json.Unmarshal(line, &v)

@@ -107,6 +107,7 @@ type RowError struct {
 	More   bool // the rows behind it can be read all the same
 }
 
+// Error says the file, the row, the line and the column, as far as they are known, and the cause.
 func (e *RowError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)

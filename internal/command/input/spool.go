@@ -2,10 +2,13 @@ package input
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
+	"syscall"
 
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
@@ -36,9 +39,9 @@ func (s *Spool) Write(p []byte) (int, error) {
 
 // spill moves the bytes in memory into the file.
 func (s *Spool) spill() error {
-	f, err := os.CreateTemp(s.Dir, ".oncehttp-input-*") // mode 0600
+	f, err := CreateTemp(s.Dir, ".oncehttp-input-*")
 	if err != nil {
-		return fmt.Errorf("a temporary file beside the journal, or in TMPDIR: %w", words.Pathless(err))
+		return err
 	}
 	s.file = f
 	if os.Remove(f.Name()) != nil { // Windows removes no open file
@@ -49,6 +52,19 @@ func (s *Spool) spill() error {
 	}
 	s.memory = bytes.Buffer{}
 	return nil
+}
+
+// CreateTemp creates a temporary file that only its owner may read, by a pattern of os.CreateTemp: in dir, which has more room than TMPDIR as a rule, or
+// in TMPDIR if dir may not be written to.
+func CreateTemp(dir, pattern string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
+		f, err = os.CreateTemp("", pattern)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a temporary file beside the journal, or in TMPDIR: %w", words.Pathless(err))
+	}
+	return f, nil
 }
 
 // Reader returns a reader of all written bytes, from the beginning.

@@ -93,6 +93,7 @@ type bodyParser struct {
 	filled   bool // the string has a column in it
 }
 
+// step reads the next character or {COLUMN} of the template.
 func (p *bodyParser) step() error {
 	switch c := p.text[p.at]; {
 	case p.inString:
@@ -106,6 +107,7 @@ func (p *bodyParser) step() error {
 	return nil
 }
 
+// stepInString is step inside a JSON string. c is the next character.
 func (p *bodyParser) stepInString(c byte) error {
 	rest := p.text[p.at:]
 	switch {
@@ -236,6 +238,7 @@ func (p *bodyParser) skip(sample string) {
 	p.at += len(sample)
 }
 
+// column adds a part for the value of a column.
 func (p *bodyParser) column(kind cellKind, name string) {
 	p.flush()
 	p.parts = append(p.parts, bodyPart{kind: kind, column: p.columnIndex(name)})

@@ -13,6 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
+// ParseDelimiter returns the character of --delimiter; 0 for an empty text, so that the file decides.
 func ParseDelimiter(text string) (rune, error) {
 	r, size := utf8.DecodeRuneInString(text)
 	switch {
@@ -40,9 +41,16 @@ const (
 	textBytes = 4 << 10
 )
 
+// isUTF32 reports whether a text begins with the byte order mark of UTF-32. That of one byte order begins like UTF-16's.
+func isUTF32(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")) || bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff"))
+}
+
 // byteOrderOf returns the byte order of UTF-16 text, by its byte order mark; nil if it has none.
 func byteOrderOf(head []byte) binary.ByteOrder {
 	switch {
+	case isUTF32(head):
+		return nil
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
 		return binary.LittleEndian
 	case bytes.HasPrefix(head, []byte("\xfe\xff")):
@@ -54,7 +62,7 @@ func byteOrderOf(head []byte) binary.ByteOrder {
 // formOf looks at the beginning of a text.
 func formOf(r io.Reader) textForm {
 	in := bufio.NewReaderSize(r, headBytes)
-	mark, _ := in.Peek(2)
+	mark, _ := in.Peek(4)
 	f := textForm{order: byteOrderOf(mark)}
 	if f.order != nil {
 		in = bufio.NewReaderSize(&utf16Reader{in: in, order: f.order}, headBytes)
@@ -242,6 +250,8 @@ func checkHead(head []byte) error {
 	switch {
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")): // no text has these
 		return errors.New("is a spreadsheet or zip file: save it as CSV")
+	case isUTF32(head):
+		return errors.New("is UTF-32; save it as UTF-8")
 	case nul >= 0 && looksUTF16(head):
 		return errors.New("looks like UTF-16 without a byte order mark; save it as UTF-8")
 	case nul >= 0:

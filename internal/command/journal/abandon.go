@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -23,6 +23,7 @@ type undoFlags struct {
 	server serverFlags
 }
 
+// abandonCommand returns the command oncehttp journal abandon.
 func abandonCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	a, u := &actFlags{JournalFlags: f}, &undoFlags{}
 	cmd := &cobra.Command{
@@ -52,11 +53,13 @@ give them with -H, for the operations of one server at a time.`,
 	return cmd
 }
 
+// bind adds --undo, and the flags that go with it, to fs.
 func (u *undoFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&u.undo, "undo", false, "ask the API to undo what the key may have done")
 	u.server.bind(fs, "--undo")
 }
 
+// run abandons the operations of keys. With --undo it also asks the API to undo them.
 func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s terminal.Streams) error {
 	config, err := u.server.config()
 	if err != nil {
@@ -72,9 +75,9 @@ func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s termi
 		}
 		return list
 	}
-	kind := operation.End
+	kind := acts.End
 	if u.undo {
-		kind = operation.EndUndone
+		kind = acts.EndUndone
 	}
 	return a.run(ctx, keys, act{
 		done: func(rec *persist.Record) bool {

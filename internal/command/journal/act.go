@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -30,6 +30,7 @@ type actFlags struct {
 	reason string
 }
 
+// bind adds --yes and --reason to fs.
 func (f *actFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.yes, "yes", false, "do not ask")
 	fs.StringVar(&f.reason, "reason", "", "why; kept with each operation, with your user name and the machine's, for whoever looks later")
@@ -45,14 +46,27 @@ type act struct {
 	end func(c *oncehttp.Client, rec *persist.Record) error
 	// config returns the client's settings for it, beside journal and account; nil: there are none.
 	config func(rec *persist.Record) (oncehttp.Config, error)
-	// said is printed before an operation's key.
-	said string
+	// before, if not nil, is asked first; an error of it leaves the operation alone.
+	before func(ctx context.Context, ses *session.Session, rec *persist.Record) error
+	// begun, if not nil, returns the key under which the act begins the operation anew.
+	begun func(rec *persist.Record) string
+	// said is printed before an operation's key; names: with the key of begun behind it.
+	said  string
+	names bool
 	// kind names the act, and so its own earlier writes.
-	kind operation.Act
+	kind acts.Act
 	// bound: it is done only to an operation as it was seen.
 	bound bool
 	// denies: it is for an operation that had no effect, or whose effect is not known.
 	denies bool
+}
+
+// text returns the words before an operation's key.
+func (a *act) text(rec *persist.Record) string {
+	if a.names {
+		return a.said + " " + a.begun(rec)
+	}
+	return a.said
 }
 
 // run does a to the operations of these keys; "-" stands for keys on stdin, one a
@@ -76,7 +90,9 @@ func (f *actFlags) run(ctx context.Context, keys []string, a act, s terminal.Str
 			if err != nil {
 				return err
 			}
-			all = append(all, rec)
+			if !slices.ContainsFunc(all, rec.repeats) {
+				all = append(all, rec)
+			}
 		}
 		records, moved, err := unmoved(all, a, listed, f.yes, s)
 		if err == nil {
@@ -176,19 +192,21 @@ func knownText(rec *persist.Record) string {
 		sentText(rec), statusText(rec))
 }
 
-// endAll changes the operations. The failure of one does not keep the others from being
-// changed. It returns those moved meanwhile, by movedSince.
+// endAll applies the act a to each record, and prints a line for each operation changed now or before. moved has a text of movedSince for each operation that has
+// changed since it was read; it is left as it is. err is nil, or the failures of the others: one failure does not stop the rest.
 func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []persist.Record, a act, s terminal.Streams) (moved []string, err error) {
 	var failed []error
+	var begun []string
+	defer func() { sayBegun(begun, ses, s.Err) }()
 	for i := range records {
 		rec := &records[i]
 		if a.done(rec) {
-			terminal.Say(s.Out, "%s already: %s", a.said, rec.Key)
+			terminal.Say(s.Out, "%s already: %s", a.text(rec), rec.Key)
 			continue
 		}
-		if err := f.endOne(ses, rec, a); err != nil {
+		if err := f.endOne(ctx, ses, rec, a); err != nil {
 			if now, lost := f.find(ctx, ses, rec.Key); lost == nil && errors.Is(err, oncehttp.ErrStale) {
-				moved = append(moved, movedSince(&now))
+				moved = append(moved, movedSince(&now, ses.Seeing(ctx).Now()))
 				continue
 			}
 			switch {
@@ -202,7 +220,10 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 			failed = append(failed, place.JournalError(f.Path, err))
 			continue
 		}
-		terminal.Say(s.Out, "%s: %s", a.said, rec.Key)
+		terminal.Say(s.Out, "%s: %s", a.text(rec), rec.Key)
+		if a.begun != nil {
+			begun = append(begun, a.begun(rec))
+		}
 	}
 	if len(failed) == 0 || len(records) == 1 {
 		return moved, errors.Join(failed...)
@@ -216,6 +237,18 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 	return moved, &terminal.ExitError{Status: status, Err: fmt.Errorf("%d of %d not changed: %w", len(failed), len(records), errors.Join(failed...))}
 }
 
+// sayBegun names the command that sends what was begun anew under these keys.
+func sayBegun(keys []string, ses *session.Session, stderr io.Writer) {
+	const sends = "a worker or the program sends"
+	journal := words.ShellQuote(ses.Place.Arg)
+	switch {
+	case len(keys) == 1:
+		terminal.Say(stderr, "begun as %s; %s it, or: oncehttp journal resume %s --journal %s", words.Clip(keys[0]), sends, words.ShellQuote(keys[0]), journal)
+	case len(keys) > 1:
+		terminal.Say(stderr, "%d begun anew; %s them, or: oncehttp journal resume --journal %s", len(keys), sends, journal)
+	}
+}
+
 // isSuccess reports whether the API has confirmed an operation, and not refused it. Nothing takes that back.
 func isSuccess(rec *persist.Record) bool {
 	return rec.State == persist.StateConfirmed && rec.FinalEffect() == persist.EffectHappened
@@ -223,9 +256,14 @@ func isSuccess(rec *persist.Record) bool {
 
 // endOne ends one record by an act. It makes a client for the account of the record, on the journal of the session, which stays open. An act that names no
 // origins sends nothing.
-func (f *actFlags) endOne(ses *session.Session, rec *persist.Record, a act) error {
+func (f *actFlags) endOne(ctx context.Context, ses *session.Session, rec *persist.Record, a act) error {
 	var cfg oncehttp.Config
 	var err error
+	if a.before != nil {
+		if err = a.before(ctx, ses, rec); err != nil {
+			return err
+		}
+	}
 	if a.config != nil {
 		if cfg, err = a.config(rec); err != nil {
 			return err

@@ -29,8 +29,8 @@ func TestJournalRekey(t *testing.T) {
 	a := commandtest.SeenAs(t, j, "idemp:o:a")
 	commandtest.Run(t, rekey(a, "idemp:o:a:gen=2", "--reason", "r")...).Want(t, terminal.ExitUsage).WantErr(t, "settle it as absent first")
 	commandtest.Run(t, "journal", "settle", a, "--absent", "--yes", "--journal", j).Want(t, terminal.ExitOK)
-	for range 2 {
-		got := commandtest.Run(t, rekey(a, "idemp:o:a:gen=2", "--reason", "the bank has none")...).Want(t, terminal.ExitOK)
+	for _, newKey := range []string{"idemp:o:a:gen=2", "o:a:gen=2"} {
+		got := commandtest.Run(t, rekey(a, newKey, "--reason", "the bank has none")...).Want(t, terminal.ExitOK)
 		if got.Out != "to be sent as idemp:o:a:gen=2: idemp:o:a\n" {
 			t.Errorf("stdout %q", got.Out)
 		}
@@ -222,7 +222,7 @@ func TestActOnManyKeys(t *testing.T) {
 		t.Errorf("stderr %q", got.Err)
 	}
 	for _, want := range []string{"settled as absent: idemp:o:a\nsettled as absent: idemp:o:b\n", "settled as absent already: idemp:o:a\nsettled as absent already: idemp:o:b\n"} {
-		if got := commandtest.RunWith(t, a+"\n "+b+"\n", append(settle, "--yes")...).Want(t, terminal.ExitOK); got.Out != want {
+		if got := commandtest.RunWith(t, a+"\n "+b+"\n"+a+"\n", append(settle, "--yes")...).Want(t, terminal.ExitOK); got.Out != want {
 			t.Errorf("stdout %q, want %q", got.Out, want)
 		}
 	}

@@ -25,25 +25,28 @@ type alertFlags struct {
 	held     int // fail if more are held; -1: never
 	pending  int
 	rejected int
+	refused  int
 	quiet    bool
 }
 
 // bind binds the flags shared by stuck and stats. counts adds those of stats alone.
 func (f *alertFlags) bind(fs *pflag.FlagSet, counts bool) {
-	f.held, f.pending, f.rejected = -1, -1, -1
+	f.held, f.pending, f.rejected, f.refused = -1, -1, -1, -1
 	settings.BindAge(fs, &f.over, "fail-over", "end with status 6 where something is pending or held for longer than this, or was rejected and not done since; 0s: where anything is")
 	f.overSet = func() bool { return fs.Changed("fail-over") }
 	if counts {
 		fs.IntVar(&f.held, "fail-held", -1, "end with status 6 where more than so many operations are held (-1: never)")
 		fs.IntVar(&f.pending, "fail-pending", -1, "end with status 6 where more than so many operations are pending (-1: never)")
 		fs.IntVar(&f.rejected, "fail-rejected", -1, "end with status 6 where more than so many operations were rejected and not done since (-1: never)")
+		fs.IntVar(&f.refused, "fail-refused", -1, "end with status 6 where more than so many operations ended as refused in the last hour, or since --since (-1: never)")
 	}
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but what --fail-… finds, on stderr")
 }
 
+// check returns an error for a negative bound that the user gave; -1 means that none was given.
 func (f *alertFlags) check() error {
-	if min(f.held, f.pending, f.rejected) < -1 {
-		return errors.New("--fail-held, --fail-pending and --fail-rejected must not be negative")
+	if min(f.held, f.pending, f.rejected, f.refused) < -1 {
+		return errors.New("--fail-held, --fail-pending, --fail-rejected and --fail-refused must not be negative")
 	}
 	return nil
 }
@@ -51,7 +54,7 @@ func (f *alertFlags) check() error {
 // wantsRejected reports whether a finding depends on rejected operations.
 func (f *alertFlags) wantsRejected() bool { return f.overSet() || f.rejected >= 0 }
 
-// alert counts the operations not done.
+// alert counts the operations not done, and those refused.
 type alert struct {
 	flags   *alertFlags
 	now     time.Time
@@ -60,6 +63,8 @@ type alert struct {
 	over    int // not done for too long
 	oldest  time.Duration
 	unsent  *persist.Record // the oldest that is due, that nobody has, and that was never sent
+	since   time.Time       // of the operations counted as refused
+	refused int             // ended since then as refused by the server
 
 	// Of those forgotten without effect, and not done since.
 	rejected     int
@@ -67,13 +72,18 @@ type alert struct {
 	older        older
 }
 
-// add counts an operation, if it is not done.
+// add counts an operation, if it is not done, or was refused.
 func (a *alert) add(rec *persist.Record) {
 	switch rec.State {
 	case persist.StateHeld:
 		a.held++
 	case persist.StatePending:
 		a.pending++
+	case persist.StateConfirmed:
+		if rec.FinalEffect() == persist.EffectRefused && !rec.Finished.Before(a.since) {
+			a.refused++
+		}
+		return
 	default:
 		return
 	}
@@ -100,6 +110,9 @@ func (a *alert) sayUnsent(stderr io.Writer, needs func(*persist.Record) string) 
 	terminal.Say(stderr, "due and never sent, the oldest: %s, to %s, begun %s ago%s", session.SeenKey(a.unsent), a.unsent.Origin, view.Roughly(a.now.Sub(a.unsent.Created)), lack)
 }
 
+// refusedFor is the age up to which operations count as refused, without --since.
+const refusedFor = time.Hour
+
 // conclude returns the error to end the command with terminal.ExitFindings, in one line; nil if there is nothing to tell.
 func (a *alert) conclude(journal place.Place) error {
 	var found []string
@@ -118,6 +131,9 @@ func (a *alert) conclude(journal place.Place) error {
 	case a.rejectedOver > 0:
 		found = append(found, fmt.Sprintf("%s rejected and not done since, begun more than %s ago%s; %s lists them", words.Was(a.rejectedOver), view.Roughly(f.over), a.older.after(), listRejectedCommand(journal)))
 	}
+	if f := a.flags; f.refused >= 0 && a.refused > f.refused {
+		found = append(found, fmt.Sprintf("%s refused by the server in the last %s, and --fail-refused is %d", words.Was(a.refused), view.Roughly(a.now.Sub(a.since)), f.refused))
+	}
 	if len(found) == 0 {
 		return nil
 	}
@@ -127,8 +143,10 @@ func (a *alert) conclude(journal place.Place) error {
 // noWriter writes nothing.
 type noWriter struct{}
 
+// write writes nothing.
 func (noWriter) write(*persist.Record) error { return nil }
 
+// end writes nothing.
 func (noWriter) end() error { return nil }
 
 // seeingWriter shows records to somebody else before they are written.
@@ -137,6 +155,7 @@ type seeingWriter struct {
 	see func(*persist.Record)
 }
 
+// write calls see with the record, and then writes it.
 func (w seeingWriter) write(rec *persist.Record) error {
 	w.see(rec)
 	return w.recordWriter.write(rec)

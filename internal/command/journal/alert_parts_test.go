@@ -33,7 +33,7 @@ func TestAlertCounted(t *testing.T) {
 	some, other := all, all
 	some.origin, other.query.AllAccounts = "https://a:443", false
 	over := func(d time.Duration) alertFlags {
-		return alertFlags{quiet: true, over: d, overSet: func() bool { return d != 0 }, held: 2, pending: -1}
+		return alertFlags{quiet: true, over: d, overSet: func() bool { return d != 0 }, held: 2, pending: -1, refused: -1}
 	}
 	loud := over(0)
 	loud.quiet = false
@@ -63,7 +63,7 @@ func TestAlertAtItsBound(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	for age, want := range map[time.Duration]int{time.Hour: 0, time.Hour + 1: 1} {
-		a := alert{flags: &alertFlags{over: time.Hour, overSet: func() bool { return true }, held: -1, pending: -1}, now: now}
+		a := alert{flags: &alertFlags{over: time.Hour, overSet: func() bool { return true }, held: -1, pending: -1, refused: -1}, now: now}
 		a.add(&persist.Record{State: persist.StatePending, Created: now.Add(-age)})
 		a.add(&persist.Record{State: persist.StateConfirmed, Created: now.Add(-48 * time.Hour)})
 		if a.over != want || (a.conclude(place.Place{Path: "j", Name: "j", Arg: "j"}) != nil) != (want > 0) {

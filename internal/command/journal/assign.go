@@ -28,6 +28,7 @@ type assignFlags struct {
 	yes       bool
 }
 
+// assignCommand returns the command oncehttp journal assign.
 func assignCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	a := &assignFlags{JournalFlags: f}
 	cmd := &cobra.Command{
@@ -82,6 +83,8 @@ func (f *assignFlags) check(keys []string) error {
 	return nil
 }
 
+// run assigns the operations of keys to the account of the flags, or with --all every operation without an account. The key "-" stands for the keys
+// in stdin.
 func (f *assignFlags) run(ctx context.Context, keys []string, s terminal.Streams) error {
 	if err := f.check(keys); err != nil {
 		return err
@@ -171,7 +174,7 @@ func (a *assigning) these(ctx context.Context, keys []string, listed bool) error
 			err := a.one(ctx, rec, oncehttp.AsSeen(*rec))
 			if errors.Is(err, oncehttp.ErrStale) && !errors.Is(err, oncehttp.ErrInFlight) {
 				if now, lost := a.find(ctx, rec.Key); lost == nil {
-					moved = append(moved, movedSince(&now))
+					moved = append(moved, movedSince(&now, a.ses.Seeing(ctx).Now()))
 					continue
 				}
 			}
@@ -285,19 +288,23 @@ func (a *assigning) conclude() error {
 	return &terminal.ExitError{Status: a.status, Err: fmt.Errorf("%d of %d not assigned", a.refused, a.refused+a.assigned)}
 }
 
-// findSeen is find for KEY or KEY@SEEN. The key of an operation is a key, even if it ends like the latter.
+// findSeen returns the operation for KEY or KEY@SEEN, and for either without the prefix that every key of this command has. If the whole text is the key of an
+// operation, it is taken as a key, even if it ends like @SEEN.
 func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, error) {
-	rec, err := a.find(ctx, text)
-	if key, seen := session.SplitSeen(text); errors.Is(err, errNoSuchKey) && seen != "" {
-		rec, err = a.find(ctx, key)
+	key, seen := session.SplitSeen(text)
+	for _, prefix := range []string{"", words.KeyPrefix} {
+		rec, err := a.find(ctx, prefix+text)
 		if !errors.Is(err, errNoSuchKey) {
+			return seenRecord{Record: rec}, err
+		}
+		if seen == "" {
+			continue
+		}
+		if rec, err = a.find(ctx, prefix+key); !errors.Is(err, errNoSuchKey) {
 			return seenRecord{rec, seen}, err
 		}
 	}
-	if errors.Is(err, errNoSuchKey) {
-		err = fmt.Errorf("journal %s: no operation with the key %q is without an account", a.Path, words.Clip(text))
-	}
-	return seenRecord{Record: rec}, err
+	return seenRecord{}, fmt.Errorf("journal %s: no operation with the key %q is without an account", a.Path, words.Clip(text))
 }
 
 // find returns the operation under no account with a key, or a reference; if there is none, that of the account itself.

@@ -1,12 +1,8 @@
 package journal
 
 import (
-	"context"
 	"fmt"
-	"sync"
 
-	"github.com/oncehttp/oncehttp"
-	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -20,7 +16,7 @@ func look(see interface{ Set(rec *persist.Record) }, rec *persist.Record) {
 	}
 }
 
-// attempts returns the number of recorded attempts, with a plus if there may be more. The record was prepared by look.
+// attempts returns the number of recorded attempts, with a plus sign if there may be more. The record must come from look.
 func (c clock) attempts(rec *persist.Record) string {
 	if c.uncounted(rec) {
 		return fmt.Sprintf("%d+", rec.Attempts)
@@ -39,37 +35,4 @@ func (c clock) uncounted(rec *persist.Record) bool {
 		return true
 	}
 	return !c.leased && (rec.Attempts == 0 || rec.Drives > 1)
-}
-
-// madeAttempts counts the attempts that this resume makes, by key. Those on record are of earlier runs, too.
-type madeAttempts struct {
-	mu   sync.Mutex
-	many map[string]int
-}
-
-// counting returns an oncehttp.Config.Observe that counts, and calls next if it is not nil.
-func (m *madeAttempts) counting(next func(context.Context, oncehttp.Event)) func(context.Context, oncehttp.Event) {
-	return func(ctx context.Context, e oncehttp.Event) {
-		if e.Kind == oncehttp.EventAttempt {
-			m.mu.Lock()
-			if m.many == nil {
-				m.many = map[string]int{}
-			}
-			m.many[string(e.Key)]++
-			m.mu.Unlock()
-		}
-		if next != nil {
-			next(ctx, e)
-		}
-	}
-}
-
-// of returns a line with the attempts that this resume made of its operation, for a tally.
-func (m *madeAttempts) of(l *results.Line) *results.Line {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	own := *l
-	own.Attempts = m.many[l.Key]
-	delete(m.many, l.Key)
-	return &own
 }

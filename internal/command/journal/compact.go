@@ -1,12 +1,14 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
+// compactCommand returns the command oncehttp journal compact.
 func compactCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "compact",
@@ -69,7 +72,7 @@ func compact(ctx context.Context, ses *session.Session, s terminal.Streams) erro
 		return place.JournalError(ses.Place.Name, words.Pathless(err))
 	}
 	temporary := path + ".compact.tmp"
-	_ = os.Remove(temporary) // of a killed compact: the lock on the journal is ours
+	removeLeft(temporary)
 	defer os.Remove(temporary)
 	n, err := copyJournal(ctx, ses, temporary)
 	if err != nil {
@@ -89,6 +92,17 @@ func compact(ctx context.Context, ses *session.Session, s terminal.Streams) erro
 	}
 	terminal.Say(s.Out, "compacted: %s, %.1f MB, was %.1f MB", words.Count(n, "operation"), float64(after.Size())/1e6, float64(before.Size())/1e6)
 	return nil
+}
+
+// removeLeft removes the files of killed compacts: the copy, and second names of it from its creation. The lock on the journal is ours, so that no other compact runs.
+func removeLeft(temporary string) {
+	dir, name := filepath.Split(temporary)
+	files, _ := os.ReadDir(cmp.Or(dir, "."))
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), name) {
+			_ = os.Remove(filepath.Join(dir, f.Name()))
+		}
+	}
 }
 
 // copyJournal writes every operation to a new journal. The writes are not synced:

@@ -24,7 +24,7 @@ func TestActsOnASuccess(t *testing.T) {
 	commandtest.Run(t, "send", "POST", s.URL, "-d", "{}", "--key", "k", "--journal", j).Want(t, terminal.ExitOK)
 	status = http.StatusBadRequest
 	commandtest.Run(t, "send", "POST", s.URL, "-d", "{}", "--key", "refused", "--journal", j).Want(t, terminal.ExitRefused)
-	const step = "; its answer 201 is final: if the API's own list lacks it, send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key\n"
+	const step = "; its answer 201 is final: if the API's own list lacks it, send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key and --new-journal\n"
 	for name, c := range map[string]struct {
 		args  []string
 		steps bool

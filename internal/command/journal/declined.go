@@ -14,6 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// declinedCommand returns the command oncehttp journal declined.
 func declinedCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	var forget []string
 	cmd := &cobra.Command{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
@@ -128,8 +129,8 @@ func (p *prospect) text(rec persist.Record) string {
 	lack := p.from.lacks(&rec)
 	op := operation.OpOf(&rec, 0)
 	if p.restored {
-		released, is := op.Released()
-		if is && lack.Need != operation.Nothing {
+		released, is := acts.Released(op)
+		if is && lack.Need != acts.Nothing {
 			p.held.add(lackText(lack, &rec))
 			return "leave it held: " + lackText(lack, &rec)
 		}
@@ -138,7 +139,7 @@ func (p *prospect) text(rec persist.Record) string {
 	if sending := view.SendingText(&rec, p.now); sending != "" {
 		return "wait: " + sending
 	}
-	switch op.Prospect(p.now) {
+	switch operation.ProspectOf(&op, p.now) {
 	case operation.WaitsForWord, operation.WaitsForTruth:
 		return "wait until it is settled"
 	case operation.WaitsForTime:
@@ -156,7 +157,7 @@ func (p *prospect) text(rec persist.Record) string {
 	}
 	omits := len(rec.Omitted) > 0 && !p.hasHeaders
 	switch {
-	case lack.Need != operation.Nothing && !(lack.Need == operation.Authorize && omits):
+	case lack.Need != acts.Nothing && !(lack.Need == acts.Authorize && omits):
 		return "leave it: " + lackText(lack, &rec)
 	case omits:
 		return "fail: " + omittedText(&rec)

@@ -14,6 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// eraseCommand returns the command oncehttp journal erase.
 func eraseCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	a := &actFlags{JournalFlags: f}
 	cmd := &cobra.Command{

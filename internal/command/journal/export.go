@@ -35,7 +35,7 @@ func printRecords(ctx context.Context, ses *session.Session, q persist.Query, ou
 	return err
 }
 
-// exportOf is the view for machines: every body is base64, so its bytes
+// exportOf returns the view for machines: every body is base64, so its bytes
 // survive every reader of the JSON.
 func exportOf(rec *persist.Record, parts view.Parts) view.Record {
 	v := view.Of(rec, parts)
@@ -48,6 +48,7 @@ func exportOf(rec *persist.Record, parts view.Parts) view.Record {
 	return v
 }
 
+// exportCommand returns the command oncehttp journal export.
 func exportCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	var parts view.Parts
 	var name string

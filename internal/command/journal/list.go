@@ -64,6 +64,7 @@ func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel sel
 	return err
 }
 
+// listCommand returns the command oncehttp journal list.
 func listCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	l := &listFlags{}
 	cmd := &cobra.Command{
@@ -208,6 +209,7 @@ type column struct {
 	text func(rec *persist.Record) string
 }
 
+// listColumns returns the columns of journal list.
 func listColumns(c clock, d results.Declines) []column {
 	return []column{
 		{"KEY", session.SeenKey},
@@ -222,6 +224,7 @@ func listColumns(c clock, d results.Declines) []column {
 	}
 }
 
+// names returns the names of the columns, each as spell writes it.
 func names(columns []column, spell func(string) string) []string {
 	var list []string
 	for _, c := range columns {
@@ -244,6 +247,7 @@ const (
 	tableBuffer = 64 << 10
 )
 
+// newTableWriter returns a writer of records as a table, with a line of names first.
 func newTableWriter(out io.Writer, columns []column) *tableWriter {
 	buffer := bufio.NewWriterSize(out, tableBuffer)
 	t := &tableWriter{out: buffer, w: tabwriter.NewWriter(buffer, 0, 8, 2, ' ', 0), columns: columns}
@@ -251,6 +255,7 @@ func newTableWriter(out io.Writer, columns []column) *tableWriter {
 	return t
 }
 
+// write adds a line for the record. It writes the table after each pageRows lines.
 func (t *tableWriter) write(rec *persist.Record) error {
 	cells := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -272,6 +277,7 @@ type csvWriter struct {
 	columns []column
 }
 
+// write adds a line of CSV for the record.
 func (w *csvWriter) write(rec *persist.Record) error {
 	cells := make([]string, len(w.columns))
 	for i, c := range w.columns {
@@ -280,6 +286,7 @@ func (w *csvWriter) write(rec *persist.Record) error {
 	return w.csv.Write(cells)
 }
 
+// end writes all lines that are still in memory.
 func (w *csvWriter) end() error {
 	w.csv.Flush()
 	return w.csv.Error()
@@ -294,6 +301,7 @@ type jsonWriter struct {
 	rows     int
 }
 
+// write adds the record: as a line of NDJSON, or as an element of an array.
 func (w *jsonWriter) write(rec *persist.Record) error {
 	before := ""
 	if w.array {
@@ -308,6 +316,7 @@ func (w *jsonWriter) write(rec *persist.Record) error {
 	return errors.Join(err, encodeView(w.out, w.declines, rec, parts))
 }
 
+// end closes the array, if there is one, and writes all that is still in memory.
 func (w *jsonWriter) end() error {
 	if w.array {
 		_, _ = w.out.WriteString([]string{"[]\n", "]\n"}[min(w.rows, 1)]) // Flush gives the error
@@ -327,6 +336,7 @@ func encodeView(w io.Writer, d results.Declines, rec *persist.Record, parts view
 	return enc.Encode(v)
 }
 
+// AllStates returns all states, unfinished ones first.
 func AllStates() []persist.State {
 	return []persist.State{
 		persist.StatePending, persist.StateHeld, persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned,
@@ -342,6 +352,7 @@ func stateNames() string {
 	return strings.Join(names, ", ")
 }
 
+// parseStates returns the states with these names. An unknown name is an error.
 func parseStates(names []string) ([]persist.State, error) {
 	var states []persist.State
 	for _, name := range names {

@@ -12,6 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
+// migrateCommand returns the command oncehttp journal migrate.
 func migrateCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{

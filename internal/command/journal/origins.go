@@ -19,11 +19,12 @@ import (
 // allOrigins is the entry of all origins.
 const allOrigins = "*"
 
+// originsCommand returns the command oncehttp journal origins.
 func originsCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	var remove string
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "origins [ORIGIN]...",
+		Use:   "origins ORIGIN...",
 		Short: "Tell where clients send with credentials, or say that they do no longer",
 		Long: `Tell of each ORIGIN whether clients of the journal send there with credentials that
 no journal keeps (Authorize, or --auth of work). A client without them sends
@@ -77,7 +78,8 @@ func originEntries(args []string) (entries []string, err error) {
 	return entries, nil
 }
 
-// tellOrigins prints a line for each origin.
+// tellOrigins prints a line for each origin: whether the journal allows sends to it only with credentials. args are the origins as the user wrote
+// them, entries the same as the journal keeps them.
 func tellOrigins(ctx context.Context, ses *session.Session, args, entries []string, s terminal.Streams) error {
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
 	if err != nil {

@@ -25,6 +25,7 @@ type pruneFlags struct {
 	yes, dry                      bool
 }
 
+// pruneCommand returns the command oncehttp journal prune.
 func pruneCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	p := &pruneFlags{JournalFlags: f}
 	cmd := &cobra.Command{
@@ -39,13 +40,12 @@ key that is forgotten can be sent again: where that is earlier than the records
 say, it asks first, or wants --yes. What is pending or held is never touched.
 --dry-run counts, and changes nothing.
 
---keep-text takes the text out of used keys, on PostgreSQL and MariaDB alone: elsewhere it
-saves nothing, and is refused. The key stays used, and a repeat is told the state and the
-effect. What is lost: no listing shows which key it was, so list, export, report and audit
-have but the state, the effect and the time of the end; a repeat cannot be told from
-another request under the key; it cannot be redriven. A record keeps its text while the
-server knows the key, with --keep-field, with an unknown effect, and beside another
-generation.`,
+--keep-text takes the text out of used keys. The key stays used, and a repeat is told the
+state and the effect. What is lost: no listing shows which key it was, so list, export,
+report and audit have but the state, the effect and the time of the end; a repeat cannot
+be told from another request under the key; it cannot be redriven. A record keeps its text
+while the server knows the key, with --keep-field, with an unknown effect, and beside
+another generation.`,
 		Example: `  oncehttp journal prune --journal payments.db
   oncehttp journal prune --journal payments.db --keep-answer 720h
   oncehttp journal prune --journal @journal.url --keep-text 8760h --dry-run`,
@@ -55,7 +55,7 @@ generation.`,
 	fs := cmd.Flags()
 	fs.DurationVar(&p.keepAnswer, "keep-answer", 0, "keep answers so long after the end (0: as their records say; negative: not at all)")
 	fs.DurationVar(&p.keepKey, "keep-key", 0, "remember used keys so long after the end (0: as their records say; negative: no longer than the answer)")
-	fs.DurationVar(&p.keepText, "keep-text", 0, "keep the text of used keys so long after the end, on PostgreSQL and MariaDB (0: as their records say; negative: no longer than the answer)")
+	fs.DurationVar(&p.keepText, "keep-text", 0, "keep the text of used keys so long after the end (0: as their records say; negative: no longer than the answer)")
 	fs.BoolVar(&p.yes, "yes", false, "do not ask")
 	fs.BoolVar(&p.dry, "dry-run", false, "count what would go, and change nothing")
 	return cmd
@@ -65,13 +65,6 @@ generation.`,
 func (p *pruneFlags) run(ctx context.Context, s terminal.Streams) error {
 	if p.HasAccount {
 		return errors.New("prune goes through all accounts; leave --account out")
-	}
-	at, err := p.Place()
-	if err != nil {
-		return err
-	}
-	if p.keepText != 0 && (at.IsFile() || strings.HasPrefix(at.URL.Scheme, "redis")) {
-		return errors.New("--keep-text saves nothing in a file or on Redis, where a used key without its text is as large; it is for PostgreSQL and MariaDB")
 	}
 	limits := persist.Limits{Prune: true, KeepAnswer: p.keepAnswer, KeepKey: p.keepKey, KeepText: p.keepText}
 	if p.dry {

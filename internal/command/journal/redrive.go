@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +14,9 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -34,6 +37,7 @@ type redriveFlags struct {
 	sums     results.SumFlags
 }
 
+// redriveCommand returns the command oncehttp journal redrive.
 func redriveCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	r := &redriveFlags{actFlags: actFlags{JournalFlags: f}}
 	cmd := &cobra.Command{
@@ -134,6 +138,11 @@ func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profil
 		done: func(*persist.Record) bool { return false },
 		end: func(c *oncehttp.Client, rec *persist.Record) error {
 			_, err := c.Redrive(cmd.Context(), oncehttp.Key(rec.Key), options(rec)...)
+			if errors.Is(err, oncehttp.ErrKeyReused) {
+				if latest := latestOf(cmd.Context(), c, rec.Key); latest != "" {
+					err = fmt.Errorf("%w; its latest generation is %q: redrive that one, if it was refused, too", err, latest)
+				}
+			}
 			if err != nil && !f.told && !errors.Is(err, oncehttp.ErrKeyReused) && errors.Is(err, oncehttp.ErrFinal) && maybeTold(rec) && !isSuccess(rec) {
 				err = fmt.Errorf("%w; if nobody has, say --told", err)
 			}
@@ -142,7 +151,36 @@ func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profil
 		config: func(*persist.Record) (oncehttp.Config, error) { return f.config(p), nil },
 		said:   "redriven",
 		denies: true,
+		before: f.standsInPlace,
+		begun:  func(rec *persist.Record) string { return intent.NextGeneration(rec.Key) },
 	}, s)
+}
+
+// standsInPlace returns an error if the next generation of an operation was begun in its place, and has ended: it is that one which may be redriven.
+func (f *redriveFlags) standsInPlace(ctx context.Context, ses *session.Session, rec *persist.Record) error {
+	if rec.ReplacedBy == "" || rec.ReplacedBy != intent.NextGeneration(rec.Key) {
+		return nil
+	}
+	next, err := successorOf(ctx, ses.Journal, rec)
+	switch {
+	case errors.Is(err, persist.ErrNotFound), err == nil && !next.State.Final(): // it is begun now, or goes on
+		return nil
+	case err != nil:
+		return err
+	}
+	text := fmt.Sprintf("redrive %q: %s stands in its place (%s)", words.Clip(rec.Key), words.Clip(next.Key), endText(&next))
+	if next.FinalEffect() == persist.EffectRefused || next.FinalEffect() == persist.EffectAbsent {
+		text += fmt.Sprintf("; redrive that one: oncehttp journal redrive %s --told --reason WHY --journal %s", words.ShellQuote(next.Key), words.ShellQuote(ses.Place.Arg))
+	}
+	return &terminal.SaidError{Text: text, Err: oncehttp.ErrKeyReused}
+}
+
+// endText describes the end of an operation, such as "confirmed, 404".
+func endText(rec *persist.Record) string {
+	if status := rec.FinalStatus(); rec.State == persist.StateConfirmed && status != 0 {
+		return fmt.Sprintf("%s, %d", rec.State, status)
+	}
+	return view.StateText(rec)
 }
 
 // config returns the settings of a client that begins operations, and sends nothing.
@@ -175,4 +213,16 @@ func startOf(run string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("--run %q is not the id of a run, such as 20260131T101500.000000Z-3f9c", words.Clip(run))
 	}
 	return start, nil
+}
+
+// latestOf returns the key of the latest generation after key that the journal has; "" if there is none.
+func latestOf(ctx context.Context, c *oncehttp.Client, key string) (latest string) {
+	for range intent.GenerationsMax {
+		key = intent.NextGeneration(key)
+		if _, err := c.Lookup(ctx, oncehttp.Key(key)); err != nil {
+			break
+		}
+		latest = key
+	}
+	return latest
 }

@@ -143,6 +143,11 @@ func TestRedriveBulk(t *testing.T) {
 	if got := redrive("--status", "404", "--reason", "r", "--yes", "--run", run).Want(t, terminal.ExitOK); !strings.Contains(got.Out, "nothing to redrive\n") {
 		t.Error(got.Out)
 	}
+	redrive("e1", "--told", "--reason", "r").Want(t, terminal.ExitUsage).WantErr(t, `redrive "e1": e1:gen=2 stands in its place (confirmed, 404); redrive that one: oncehttp journal redrive e1:gen=2 --told --reason WHY --journal `)
+	got = redrive("e1:gen=2", "--told", "--reason", "r").Want(t, terminal.ExitOK)
+	if got.Out != "redriven: e1:gen=2\n" || !strings.HasPrefix(got.Err, "begun as e1:gen=3; a worker or the program sends it, or: oncehttp journal resume e1:gen=3 --journal ") {
+		t.Errorf("stdout %q, stderr %q", got.Out, got.Err)
+	}
 }
 
 // TestRedriveOfGenerations: an operation whose next generation a batch has begun is counted so, and nobody is asked to name its key. By its key

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -36,6 +37,7 @@ type redriving struct {
 	mu      sync.Mutex
 	clients map[string]*oncehttp.Client // by account
 	begun   int
+	already int // begun by another run meanwhile
 	unknown int
 	refused int
 	left    int // ends that may have been told, of the selected operations
@@ -111,7 +113,7 @@ func (r *redriving) do(ctx context.Context) error {
 	case r.dry:
 		return nil
 	case taken == 0 && r.left > 0:
-		return &terminal.ExitError{Status: terminal.ExitRefused, Err: fmt.Errorf("nothing was begun: %s may have been told to a program; name their keys with --told, or give them to it one a line: oncehttp journal redrive - --told", words.Count(r.left, "end"))}
+		return &terminal.ExitError{Status: terminal.ExitRefused, Err: fmt.Errorf("nothing was begun: %s may have been told to a program; name their keys with --told, or give them to it one a line: oncehttp journal redrive - --told --reason TEXT --journal %s", words.Count(r.left, "end"), words.ShellQuote(r.ses.Place.Arg))}
 	case taken == 0:
 		return nil
 	}
@@ -120,7 +122,10 @@ func (r *redriving) do(ctx context.Context) error {
 	}
 	terminal.Say(r.s.Err, "run %s; if it is broken off, say the same with --run %s", r.run, r.run)
 	err = r.begin(ctx)
-	terminal.Say(r.s.Out, "redriven: %s of %d", words.Count(r.begun, "operation"), taken)
+	terminal.Say(r.s.Out, "redriven: %s of %d%s", words.Count(r.begun, "operation"), taken, r.alreadyText())
+	if r.begun > 0 {
+		terminal.Say(r.s.Err, "a worker or the program sends them, or: oncehttp journal resume --journal %s", words.ShellQuote(r.ses.Place.Arg))
+	}
 	switch {
 	case err != nil:
 		return err
@@ -191,10 +196,10 @@ func (r *redriving) each(ctx context.Context, do func(*persist.Record) error) er
 // fateOf returns the treatment of an operation. One whose successor was named and not begun, since a run was broken off, is taken.
 func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, error) {
 	named := *rec
-	named.ReplacedBy = cmp.Or(rec.ReplacedBy, operation.NextGeneration(rec.Key)) // a batch or a program begins that without naming it
+	named.ReplacedBy = cmp.Or(rec.ReplacedBy, intent.NextGeneration(rec.Key)) // a batch or a program begins that without naming it
 	next, err := successorOf(ctx, r.ses.Journal, &named)
 	switch {
-	case errors.Is(err, persist.ErrNotFound) && named.ReplacedBy == operation.NextGeneration(rec.Key):
+	case errors.Is(err, persist.ErrNotFound) && named.ReplacedBy == intent.NextGeneration(rec.Key):
 	case errors.Is(err, persist.ErrNotFound):
 		return fateReplaced, nil
 	case err != nil:
@@ -216,7 +221,7 @@ func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, erro
 }
 
 // maybeTold reports whether somebody may know of the end of an operation.
-func maybeTold(rec *persist.Record) bool { return !operation.IsUntold(rec) }
+func maybeTold(rec *persist.Record) bool { return !acts.IsUntold(rec) }
 
 // begin redrives the operations that are to be taken, several at once.
 func (r *redriving) begin(ctx context.Context) error {
@@ -244,15 +249,44 @@ func (r *redriving) begin(ctx context.Context) error {
 	return err
 }
 
+// alreadyText tells how many operations another run has begun meanwhile; "" if none.
+func (r *redriving) alreadyText() string {
+	if r.already == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; already: %d by another run", r.already)
+}
+
+// ours reports whether this run has begun the operation that stands in the place of a redriven one.
+func (r *redriving) ours(ctx context.Context, rec *persist.Record, next oncehttp.Key) (bool, error) {
+	named := *rec
+	named.ReplacedBy = string(next)
+	now, err := successorOf(ctx, r.ses.Journal, &named)
+	if errors.Is(err, persist.ErrNotFound) { // a pass has ended and forgotten it
+		return true, nil
+	}
+	return now.RedriveRun == r.run, err
+}
+
 // one redrives an operation, and counts it.
 func (r *redriving) one(ctx context.Context, rec *persist.Record) {
 	c, err := r.client(words.AccountName(rec.Account))
+	var next oncehttp.Key
+	ours := false
 	if err == nil {
-		_, err = c.Redrive(ctx, oncehttp.Key(rec.Key), oncehttp.OfAccount(rec.Account), oncehttp.WithNote(r.reason), oncehttp.InRun(r.run), oncehttp.Untold())
+		next, err = c.Redrive(ctx, oncehttp.Key(rec.Key), oncehttp.OfAccount(rec.Account), oncehttp.WithNote(r.reason), oncehttp.InRun(r.run), oncehttp.Untold())
+	}
+	if err == nil {
+		if ours, err = r.ours(ctx, rec, next); err != nil {
+			err = fmt.Errorf("%w: %w", oncehttp.ErrOutcomeUnknown, err)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
+	case err == nil && !ours:
+		r.already++
+		return
 	case err == nil:
 		r.begun++
 		return
@@ -269,7 +303,8 @@ func (r *redriving) one(ctx context.Context, rec *persist.Record) {
 // redriveErrorsShown bounds the lines about single operations.
 const redriveErrorsShown = 20
 
-// client returns the client of an account.
+// client returns the client for the operations of an account, with the profile and the journal of this run. The first call for an account makes the
+// client; later calls return the same one.
 func (r *redriving) client(account string) (*oncehttp.Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

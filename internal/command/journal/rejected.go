@@ -138,7 +138,7 @@ func rejectedColumns(c clock, now func() *forgotten.Operation) []column {
 	}
 }
 
-// writeRejected writes forgotten operations in the format of the flags.
+// writeRejected writes forgotten operations in the format of the flags, at most limit of them; a limit of 0 is none.
 func (l *listFlags) writeRejected(out io.Writer, c clock, all []forgotten.Operation) error {
 	if l.limit > 0 {
 		all = all[:min(len(all), l.limit)]
@@ -167,6 +167,7 @@ func (l *listFlags) writeRejected(out io.Writer, c clock, all []forgotten.Operat
 	return nil
 }
 
+// writeRejectedJSON writes operations as NDJSON, or as one array.
 func writeRejectedJSON(out io.Writer, all []forgotten.Operation, array bool) error {
 	w := bufio.NewWriter(out)
 	enc := json.NewEncoder(w)
@@ -201,8 +202,9 @@ func (l *listFlags) checkRejected() error {
 	return err
 }
 
-// listRejected is list --rejected.
+// listRejected prints the rejected operations for list --rejected.
 func (l *listFlags) listRejected(ses *session.Session, sel selection, c clock, s terminal.Streams) error {
+	sayNowhere(ses.Place, s.Err)
 	all, err := rejected(ses, sel, c.now, s.Err)
 	if err != nil {
 		return err
@@ -211,9 +213,19 @@ func (l *listFlags) listRejected(ses *session.Session, sel selection, c clock, s
 	return l.writeRejected(s.Out, c, all)
 }
 
-// stuckRejected is stuck --rejected. It gives its findings to the alert.
+// sayNowhere tells that nothing rejected can be known of a journal, if there is no place for its log.
+func sayNowhere(at place.Place, stderr io.Writer) {
+	if err := forgotten.Nowhere(at); err != nil {
+		terminal.Say(stderr, "what was rejected is not known: it is noted in the user's folder, and %v; set HOME, here and where batch and send run", err)
+	}
+}
+
+// stuckRejected prints the rejected operations for stuck --rejected, and adds their number to the alert. With --quiet it prints nothing.
 func (l *listFlags) stuckRejected(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
 	sel.query.States = nil // those of stuck
+	if a.flags.rejected < 0 {
+		sayNowhere(ses.Place, s.Err)
+	}
 	all, err := a.lookAtRejected(ctx, ses, sel, s.Err)
 	if err != nil || a.flags.quiet {
 		return err
@@ -234,6 +246,9 @@ func notDoneSince(ctx context.Context, ses *session.Session, sel selection, now 
 // lookAtRejected counts the forgotten operations of the selection that are still to be done, and returns them. stderr is told of those
 // that cannot be read, unless the alert is quiet.
 func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel selection, stderr io.Writer) ([]forgotten.Operation, error) {
+	if a.flags.rejected >= 0 { // also if it is quiet: the limit is on something that is not known
+		sayNowhere(ses.Place, stderr)
+	}
 	if a.flags.quiet {
 		stderr = io.Discard
 	}

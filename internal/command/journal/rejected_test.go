@@ -221,3 +221,39 @@ func TestRejectedOnServers(t *testing.T) {
 		}
 	})
 }
+
+// TestFailRefused: what the server refused for good in the last hour, or since --since, is counted, and no other end.
+func TestFailRefused(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		w.Header().Set("Content-Type", "application/json")
+		if !strings.Contains(string(body), `"good"`) {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = io.WriteString(w, `{}`)
+	})
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\ngood\na\nb\n")
+	journal := file + ".oncehttp.db"
+	commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}")...)
+	for _, c := range []struct {
+		args  []string
+		found string
+	}{
+		{[]string{"--fail-refused", "1"}, "2 were refused by the server in the last 1h, and --fail-refused is 1\n"},
+		{[]string{"--fail-refused", "0", "--since", "2d"}, "2 were refused by the server in the last 2d, and --fail-refused is 0\n"},
+		{[]string{"--fail-refused", "2"}, ""},
+		{[]string{"--fail-refused", "0", "--since", "2099-01-01"}, ""},
+		{[]string{"--fail-refused", "0", "--origin", "https://elsewhere:443"}, ""},
+		{[]string{"--fail-held", "0", "--fail-pending", "0", "--fail-rejected", "0"}, ""},
+	} {
+		status := terminal.ExitOK
+		if c.found != "" {
+			status = terminal.ExitFindings
+		}
+		got := commandtest.Run(t, append([]string{"journal", "stats", "--quiet", "--journal", journal}, c.args...)...).Want(t, status)
+		if got.Out != "" || !strings.HasSuffix(got.Err, c.found) || (got.Err == "") != (c.found == "") {
+			t.Errorf("%v: stdout %q, stderr %q; want %q", c.args, got.Out, got.Err, c.found)
+		}
+	}
+}

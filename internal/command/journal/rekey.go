@@ -6,13 +6,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// rekeyCommand returns the command oncehttp journal rekey.
 func rekeyCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	a, server := &actFlags{JournalFlags: f}, &serverFlags{}
 	cmd := &cobra.Command{
@@ -22,7 +24,8 @@ func rekeyCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 more, under another key: the same request, which journal resume or the program
 itself then sends. The new record names both keys and the reason. Take the key
 under which the program would try again, such as KEY:gen=2 (batch --generation 2),
-so that both mean one operation. One that is pending or held is settled as absent
+so that both mean one operation; where KEY begins with "idemp:", NEWKEY gets it,
+too. One that is pending or held is settled as absent
 by itself where the profile promises within which time its lookup finds everything
 (found_within, in oncehttp profile show): the command holds it, waits for that time
 and for a send that may be on its way, and asks, with the headers of -H.
@@ -43,16 +46,19 @@ it was settled; what has moved since is left alone (status 3).`,
 			if err != nil {
 				return err
 			}
+			newKey := func(rec *persist.Record) string { return words.KeyLike(rec.Key, args[1]) }
 			return a.run(cmd.Context(), args[:1], act{
 				done: func(*persist.Record) bool { return false },
 				end: func(c *oncehttp.Client, rec *persist.Record) error {
-					return c.Rekey(cmd.Context(), oncehttp.Key(rec.Key), oncehttp.Key(args[1]), a.reason, oncehttp.AsSeen(*rec))
+					return c.Rekey(cmd.Context(), oncehttp.Key(rec.Key), oncehttp.Key(newKey(rec)), a.reason, oncehttp.AsSeen(*rec))
 				},
 				config: config,
-				said:   "to be sent as " + args[1],
-				kind:   operation.BeginAnew,
+				said:   "to be sent as",
+				names:  true,
+				kind:   acts.BeginAnew,
 				bound:  true,
 				denies: true,
+				begun:  newKey,
 			}, s)
 		},
 	}

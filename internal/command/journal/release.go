@@ -10,9 +10,11 @@ import (
 	"sync"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -36,8 +38,8 @@ func senderOf(ctx context.Context, ses *session.Session, cfg oncehttp.Config) (*
 }
 
 // lacks returns the need of a record that the client does not meet, or the zero value. (Invariant 35.)
-func (s *sender) lacks(rec *persist.Record) operation.Lack {
-	has := operation.Has{
+func (s *sender) lacks(rec *persist.Record) acts.Lack {
+	has := acts.Has{
 		Credential: s.cfg.Credential, Region: s.cfg.Region, Authorize: s.cfg.Authorize != nil, Profile: s.knows(rec),
 		OriginAllowed:   s.cfg.Origins == nil || slices.Contains(s.cfg.Origins, rec.Origin),
 		OthersAuthorize: s.authorized.Find(rec.Origin), Omitted: strings.Join(rec.Omitted, ", "),
@@ -47,7 +49,7 @@ func (s *sender) lacks(rec *persist.Record) operation.Lack {
 			has.Unknown = err.Error()
 		}
 	}
-	return operation.Gate(rec.Needs(), rec.Origin, has)
+	return acts.Gate(rec.Needs(), rec.Origin, has)
 }
 
 // knows reports whether the client knows the profile of a record.
@@ -60,11 +62,11 @@ func (s *sender) knows(rec *persist.Record) bool {
 }
 
 // lackText returns a lack of the client in the words of the command.
-func lackText(lack operation.Lack, rec *persist.Record) string {
+func lackText(lack acts.Lack, rec *persist.Record) string {
 	switch {
-	case lack.Need == operation.Origin:
+	case lack.Need == acts.Origin:
 		return "this resume does not send to " + rec.Origin
-	case lack.Need == operation.Authorize && len(rec.Omitted) > 0:
+	case lack.Need == acts.Authorize && len(rec.Omitted) > 0:
 		return omittedText(rec)
 	}
 	return lack.Short
@@ -117,13 +119,17 @@ func release(ctx context.Context, ses *session.Session, cfg oncehttp.Config, key
 	if err != nil {
 		return err
 	}
-	held, q := &heldBack{}, persist.Query{Account: persist.Account(cfg.Account), States: []persist.State{persist.StateHeld}}
+	held, others, q := &heldBack{}, &heldOtherwise{all: map[string]string{}}, persist.Query{Account: persist.Account(cfg.Account), States: []persist.State{persist.StateHeld}}
 	_, err = changeAll(ctx, ses, q, func(rec *persist.Record) (bool, error) {
-		op, released := operation.OpOf(rec, 0).Released()
-		if !released || len(keys) > 0 && !slices.Contains(keys, rec.Key) {
+		op, released := acts.Released(operation.OpOf(rec, 0))
+		if len(keys) > 0 && !slices.Contains(keys, rec.Key) {
 			return false, nil
 		}
-		if lack := s.lacks(rec); lack.Need != operation.Nothing {
+		if !released {
+			others.note(rec, len(keys) > 0)
+			return false, nil
+		}
+		if lack := s.lacks(rec); lack.Need != acts.Nothing {
 			held.add(lackText(lack, rec))
 			return false, nil
 		}
@@ -131,5 +137,33 @@ func release(ctx context.Context, ses *session.Session, cfg oncehttp.Config, key
 		return true, nil
 	})
 	held.say(stderr)
+	others.say(ses, stderr)
 	return err
+}
+
+// heldOtherwise are the operations of KEY that are held for another reason than a restore. It is for use by several goroutines.
+type heldOtherwise struct {
+	mu  sync.Mutex
+	all map[string]string // the states by KEY@SEEN
+}
+
+// note notes an operation if it was named.
+func (h *heldOtherwise) note(rec *persist.Record, named bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if named && rec.State == persist.StateHeld {
+		h.all[session.SeenKey(rec)] = view.StateText(rec)
+	}
+}
+
+// say tells why they were not released, and the command that ends each.
+func (h *heldOtherwise) say(ses *session.Session, stderr io.Writer) {
+	for i, key := range slices.Sorted(maps.Keys(h.all)) {
+		if i >= reasonsShown {
+			terminal.Say(stderr, "not released: %d more that are not held as restored", len(h.all)-i)
+			return
+		}
+		terminal.Say(stderr, "not released: %s is %s, and not held as restored: look at the server, and say what happened: oncehttp journal settle %s --happened (or --absent) --journal %s",
+			words.Clip(key), h.all[key], words.ShellQuote(key), words.ShellQuote(ses.Place.Arg))
+	}
 }

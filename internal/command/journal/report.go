@@ -30,6 +30,7 @@ var journalReportPage string
 // reportRowsMax is the limit of operations on the page, the worst of them first.
 const reportRowsMax = 2000
 
+// reportCommand returns the command oncehttp journal report.
 func reportCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	sf := &selectFlags{}
 	var sums results.SumFlags
@@ -261,6 +262,7 @@ func worseThan(d results.Declines, a, b *persist.Record) int {
 	return b.Created.Compare(a.Created)
 }
 
+// rowOf returns the row of a record in the page.
 func rowOf(rec *persist.Record, d results.Declines, c clock) reportRow {
 	r := reportRow{
 		seen: session.SeenKey(rec), account: words.AccountName(rec.Account),
@@ -312,6 +314,7 @@ func attemptText(a persist.Attempt) string {
 	return text
 }
 
+// write writes the page as HTML.
 func (p *reportPage) write(w io.Writer) error {
 	page, err := template.New("report").Parse(journalReportPage)
 	if err != nil {

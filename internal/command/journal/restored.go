@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/forgotten"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/session"
@@ -21,6 +22,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// restoredCommand returns the command oncehttp journal restored.
 func restoredCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	var taken string
 	cmd := &cobra.Command{
@@ -52,7 +54,7 @@ token: there nothing but the audit keeps it from a second effect.
 A time later than the backup's makes the journal trust keys for too long, and one
 before the journal's own latest time is refused. Where the backup's time is not known,
 leave --taken out, and say the latest time that the error names. The same command again goes on after a kill, and
-changes nothing that is done.`,
+changes nothing that is done. A journal without an operation is noted as restored, too.`,
 		Example: `  oncehttp journal restored --journal @journal.url --taken 2026-01-31T02:00:00Z
   oncehttp journal restored payments.db --taken 2026-01-31T02:00:00Z`,
 		Args: settings.WantArgs(0, 1, "one URL or FILE"),
@@ -94,20 +96,15 @@ func restored(ctx context.Context, ses *session.Session, text string, s terminal
 	if err != nil {
 		return err
 	}
-	if newest.IsZero() {
-		if taken, err := parseTaken(text, newest, time.Now()); err == nil { // what it has forgotten may have been done since, all the same
-			if _, err := forgotten.Restored(ses.Place, taken, time.Now()); err != nil {
-				return err
-			}
-		}
-		return fmt.Errorf("journal %s: it has no operation, so the backup was not loaded there%s; if the backup had none, nothing has to be held",
-			ses.Place.Name, ses.Place.NotLoaded())
-	}
 	taken, err := parseTaken(text, newest, time.Now())
 	if err != nil {
 		return err
 	}
+	before := 0
 	n, err := changeAll(ctx, ses, persist.Query{AllAccounts: true, States: unfinished()}, func(rec *persist.Record) (bool, error) {
+		if rec.HoldReason == persist.HoldRestored {
+			before++
+		}
 		if err := leases.refuse(rec); err != nil { // claimed meanwhile
 			return false, err
 		}
@@ -116,16 +113,33 @@ func restored(ctx context.Context, ses *session.Session, text string, s terminal
 	if err != nil {
 		return err
 	}
-	terminal.Say(s.Out, "held: %s", words.Count(n, "operation"))
-	if err := session.NoteRestored(ctx, ses, taken, time.Now()); err != nil {
-		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("%w; say the same again", err)}
+	text = "held: " + words.Count(n, "operation")
+	if before > 0 {
+		text += fmt.Sprintf("; %s held as restored already", words.Count(before, "operation"))
 	}
-	noted, err := forgotten.Restored(ses.Place, taken, time.Now())
+	terminal.Say(s.Out, "%s", text)
+	noted, err := note(ctx, ses, taken, newest.IsZero(), s.Err)
 	if err != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("%w; say the same again", err)}
 	}
 	sayNext(ses, taken, noted, s.Err)
 	return nil
+}
+
+// note notes a restore in the journal and in its log of rejected operations, and reports whether there is such a log. Of an empty journal, too: what it has lost may
+// have been done since. There it is an error that the role may write no facts.
+func note(ctx context.Context, ses *session.Session, taken time.Time, empty bool, stderr io.Writer) (logged bool, err error) {
+	written, err := session.NoteRestored(ctx, ses, taken, time.Now())
+	if err != nil {
+		return false, err
+	}
+	if empty {
+		terminal.Say(stderr, "journal %s: it has no operation; if the backup had any, it was not loaded there%s: load it, and say the same again", ses.Place.Name, ses.Place.NotLoaded())
+	}
+	if logged, err = forgotten.Restored(ses.Place, taken, time.Now()); err == nil && empty && !written {
+		err = fmt.Errorf("journal %s: this role may not note there that it was restored, so that no batch is warned: take the role of its owner", ses.Place.Name)
+	}
+	return logged, err
 }
 
 // sayNext prints the next steps after a restore. noted: the journal has a log of rejected operations.
@@ -143,7 +157,7 @@ another body, nor at all where the server may have forgotten the key. Then, for 
 // parseTaken reads --taken, and refuses a time impossible for the backup.
 // newest is the latest time known to the journal.
 func parseTaken(text string, newest, now time.Time) (time.Time, error) {
-	known := ""
+	known := "; this journal has no operation, so that it knows no time"
 	if !newest.IsZero() {
 		known = "; the latest time that this journal knows is " + newest.UTC().Format(time.RFC3339)
 	}
@@ -238,10 +252,10 @@ func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest
 	return newest, err
 }
 
-// holdRestored changes an unfinished record as operation.Restored decides, and ends its lease. It reports whether it changed anything.
+// holdRestored changes an unfinished record as acts.Restored decides, and ends its lease. It reports whether it changed anything.
 func holdRestored(rec *persist.Record, taken time.Time) bool {
 	before := operation.OpOf(rec, 0)
-	held := before.Restored(taken)
+	held := acts.Restored(before, taken)
 	if held == before && (rec.State.Final() || rec.LeaseOwner == "") {
 		return false
 	}

@@ -33,7 +33,7 @@ type resumeFlags struct {
 	dry     bool
 	// restored: send the operations held by journal restored, too.
 	restored bool
-	made     madeAttempts
+	made     results.Made
 }
 
 func resumeCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
@@ -83,6 +83,7 @@ still pending or held. With KEY what is left of other keys is told on stderr.`,
 	return cmd
 }
 
+// run checks the flags, and resumes the operations of keys, or all that are due without keys. With --dry-run it only prints them.
 func (f *resumeFlags) run(ctx context.Context, keys []string, s terminal.Streams) error {
 	cfg, header, err := f.client.Config(s.Err)
 	if err != nil {
@@ -119,6 +120,7 @@ func (f *resumeFlags) spelled(ctx context.Context, ses *session.Session, keys []
 	return all, nil
 }
 
+// resume sends the operations that are due, and prints their lines.
 func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header, keys []string, s terminal.Streams) error {
 	cfg, err := f.aimed(ctx, ses, cfg, header)
 	if err != nil {
@@ -127,7 +129,7 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg once
 	if err := f.client.KeepDeclines(ctx, ses, func(text string) { terminal.Say(s.Err, "%s", text) }); err != nil {
 		return err
 	}
-	cfg.Journal, cfg.ResumeWorkers, cfg.Observe = ses.Journal, f.workers, f.made.counting(cfg.Observe)
+	cfg.Journal, cfg.ResumeWorkers, cfg.Observe = ses.Journal, f.workers, f.made.Counting(cfg.Observe)
 	c, err := oncehttp.New(cfg)
 	if err != nil {
 		return terminal.Plain(err)
@@ -182,7 +184,7 @@ func (f *resumeFlags) pass(ctx context.Context, ses *session.Session, c *oncehtt
 	return t, nil
 }
 
-// feed makes the lines. Only an error of the journal's ends it early.
+// feed makes the lines. Only an error of the journal ends it early.
 func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<- results.Placed) (results.Tally, error) {
 	t := results.Tally{Parted: true}
 	for res, err := range c.Resume(ctx) {
@@ -192,7 +194,8 @@ func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<-
 		} else if err != nil {
 			return t, place.JournalError(f.Path, err)
 		}
-		t.Add(f.made.of(&l))
+		f.made.Take(&l)
+		t.Add(&l)
 		lines <- results.Placed{Seq: t.Rows - 1, Text: l.Marshal()}
 	}
 	return t, nil
@@ -283,7 +286,7 @@ func (l *leased) add(rec *persist.Record, now time.Time) {
 	}
 }
 
-// say tells why they were not sent, and what to do. A process that was killed has them until its lease ends.
+// say says why they were not sent, and what to do. A process that was killed has them until its lease ends.
 func (l *leased) say(stderr io.Writer, now time.Time) {
 	if l.n == 0 {
 		return
@@ -331,8 +334,7 @@ func (f *resumeFlags) eachToSend(ctx context.Context, ses *session.Session, q pe
 	})
 }
 
-// whose returns the account to resume: that of the flag, else the only one with
-// pending operations.
+// whose returns the account to resume: that of the flag, else the only one with pending operations.
 func (f *resumeFlags) whose(ctx context.Context, ses *session.Session) (string, error) {
 	if f.HasAccount {
 		return f.Account, nil
@@ -372,9 +374,8 @@ func (f *resumeFlags) directed(ctx context.Context, ses *session.Session, cfg on
 	return cfg, nil
 }
 
-// leadTo returns the origins of --origin, or else the common origin of all pending operations of an account; none if nothing is
-// pending. The credentials of one origin must not be shown to another. asked is the meaning of --origin, for the error about
-// several origins.
+// leadTo returns the origins of --origin, else the common origin of all pending operations of an account; none if nothing is pending. One origin must
+// not get the credentials of another. asked is the meaning of --origin, for the error about several.
 func (f *resumeFlags) leadTo(ctx context.Context, ses *session.Session, account, asked string) ([]string, error) {
 	found := map[string]bool{}
 	err := f.eachToSend(ctx, ses, persist.Query{Account: persist.Account(account)}, func(rec *persist.Record) {

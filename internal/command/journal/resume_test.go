@@ -118,7 +118,7 @@ func TestResumeCountsItsOwnAttempts(t *testing.T) {
 	}
 	well.Store(true)
 	got := commandtest.Run(t, commandtest.Fast("journal", "resume", "--journal", j)...).Want(t, terminal.ExitOK)
-	if !strings.Contains(got.Err, "2 rows: 2 done (201); 2 attempts; left: 0 pending, 0 held\n") {
+	if !strings.Contains(got.Err, "2 rows: 2 done (201); 2 requests sent; left: 0 pending, 0 held\n") {
 		t.Errorf("stderr %q", got.Err)
 	}
 	for _, l := range got.Lines(t) {

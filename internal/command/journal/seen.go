@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -17,6 +19,11 @@ import (
 type seenRecord struct {
 	persist.Record
 	seen string
+}
+
+// repeats reports whether an argument says again what one before it has said.
+func (r *seenRecord) repeats(before seenRecord) bool {
+	return before.ID == r.ID && (r.seen == "" || r.seen == before.seen)
 }
 
 var errNoSuchKey = errors.New("no such key")
@@ -45,7 +52,7 @@ func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text stri
 func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text string) error {
 	key, _ := session.SplitSeen(text)
 	if rec, ok := f.badSeen(ctx, ses, text); ok {
-		return fmt.Errorf("%q: what follows the @ is no SEEN, which is %d digits of 0-9 and a-f; the operation is %s", words.Clip(text), operation.SeenLength, session.SeenKey(&rec))
+		return fmt.Errorf("%q: what follows the @ is no SEEN, which is %d digits of 0-9 and a-f; the operation is %s", words.Clip(text), acts.SeenLength, session.SeenKey(&rec))
 	}
 	meant, ends, many := "", "", 0
 	err := session.EachRecord(ctx, ses, f.Query(), func(rec *persist.Record) error {
@@ -88,12 +95,13 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 	for i := range all {
 		switch rec := &all[i]; {
 		case a.done(&rec.Record):
-		case rec.seen == "" && rec.State.Final() && (a.kind != operation.BeginAnew || isSuccess(&rec.Record)): // it says how it has ended
+		case rec.seen == "" && rec.State.Final() && (a.kind != acts.BeginAnew || isSuccess(&rec.Record)): // it says how it has ended
 		case rec.seen == "" && (a.bound || listed) && !asks:
 			return nil, nil, fmt.Errorf("%q: say KEY@SEEN, as journal list and journal stuck show it: a worker may have sent it since you looked; nothing was changed", words.Clip(rec.Key))
+		case rec.seen == "" && a.bound && a.warning != nil && a.warning(&rec.Record) != "": // ask shows it, and asks
 		case rec.seen == "" && a.bound:
 			err = s.Confirm(false, knownText(&rec.Record))
-		case rec.seen != "" && operation.MovedSince(rec.seen, &rec.Record, a.kind):
+		case rec.seen != "" && acts.MovedSince(rec.seen, &rec.Record, a.kind):
 			if asks {
 				err = s.Confirm(false, "It does not stand as @"+rec.seen+" says: "+knownText(&rec.Record))
 			}
@@ -118,8 +126,11 @@ func otherThanSeen(rec *seenRecord) string {
 	return fmt.Sprintf("@%s is not how it stands, since it has moved or that is another's SEEN: %s", rec.seen, session.SeenKey(&rec.Record))
 }
 
-// movedSince tells of an operation that moved while the act ran.
-func movedSince(now *persist.Record) string {
+// movedSince tells of an operation that moved while the act ran, or that another process sends; at is the time of the look at it.
+func movedSince(now *persist.Record, at time.Time) string {
+	if sending := view.SendingText(now, at); sending != "" && !now.State.Final() {
+		return sending + ", and changed by nobody else before that: " + session.SeenKey(now)
+	}
 	return "it has moved since it was seen: " + session.SeenKey(now)
 }
 
@@ -131,6 +142,6 @@ func sayMoved(moved []string, err error, s terminal.Streams) error {
 	for _, text := range moved {
 		terminal.Say(s.Out, "left alone, %s", text)
 	}
-	left := fmt.Errorf("%s left alone, not as seen; look again", words.Count(len(moved), "operation"))
+	left := fmt.Errorf("%s left alone: being sent, or not as seen; look again later", words.Count(len(moved), "operation"))
 	return &terminal.ExitError{Status: terminal.ExitUnknown, Err: errors.Join(err, left)}
 }

@@ -27,6 +27,7 @@ type selectFlags struct {
 	declined []string
 }
 
+// bind adds the flags that select operations to fs.
 func (f *selectFlags) bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.states, "state", nil, "only these: "+stateNames())
 	fs.StringSliceVar(&f.results, "result", nil, "only these: "+results.Help())

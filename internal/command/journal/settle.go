@@ -16,6 +16,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// settleCommand returns the command oncehttp journal settle.
 func settleCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	a := &actFlags{JournalFlags: f}
 	var happened, absent bool
@@ -54,6 +55,9 @@ provider did not do it, journal resume --restored sends it.`,
 					r.Note = a.reason
 					return c.Settle(cmd.Context(), oncehttp.Key(rec.Key), r, oncehttp.AsSeen(*rec))
 				},
+				before: func(_ context.Context, ses *session.Session, rec *persist.Record) error {
+					return settledOtherwise(ses, rec)
+				},
 				said:  "settled as " + string(r.Effect),
 				bound: absent, denies: absent,
 			}
@@ -72,6 +76,17 @@ provider did not do it, journal resume --restored sends it.`,
 	cmd.Flags().BoolVar(&happened, "happened", false, "it took effect")
 	cmd.Flags().BoolVar(&absent, "absent", false, "it did not take effect and never will")
 	return cmd
+}
+
+// settledOtherwise returns an error that names the command that takes a settlement back, of an operation that is settled as the opposite.
+func settledOtherwise(ses *session.Session, rec *persist.Record) error {
+	if rec.State != persist.StateSettled {
+		return nil
+	}
+	return &terminal.SaidError{
+		Text: fmt.Sprintf("settle %q: it is settled as %s; to take that back: oncehttp journal unsettle %s --reason WHY --journal %s", words.Clip(rec.Key), rec.Effect, words.ShellQuote(rec.Key), words.ShellQuote(ses.Place.Arg)),
+		Err:  oncehttp.ErrFinal,
+	}
 }
 
 // unreadText adds the way out to the refusal to settle an operation as happened that the API has confirmed, and whose answer may hide a

@@ -20,10 +20,11 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// showCommand returns the command oncehttp journal show.
 func showCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	var parts view.Parts
 	var asJSON bool
@@ -82,8 +83,8 @@ was rejected, so that nothing happened and the journal forgot it, is shown, too:
 	return cmd
 }
 
-// show calls print for each operation of the key, as it is or behind the first word of keys. If there is none, it looks at all keys for
-// those that may be meant. The error is errNoSuchKey if there is none of these, too.
+// show calls print for each operation of the key: the key as it is, or with the first word of keys before it. If there is no such operation, it looks
+// among all keys for those that the user may mean. The error is errNoSuchKey if there are none of these either.
 func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, key string, print func(*persist.Record) error) error {
 	found, see := 0, ses.Seeing(ctx)
 	var err error
@@ -134,7 +135,7 @@ func nextGenerationOf(ctx context.Context, ses *session.Session, rec *persist.Re
 		return nil, nil
 	}
 	link := *rec
-	link.ReplacedBy = operation.NextGeneration(rec.Key)
+	link.ReplacedBy = intent.NextGeneration(rec.Key)
 	next, err := successorOf(ctx, ses.Journal, &link)
 	switch {
 	case errors.Is(err, persist.ErrNotFound), persist.OfOneRecord(err):
@@ -145,6 +146,7 @@ func nextGenerationOf(ctx context.Context, ses *session.Session, rec *persist.Re
 	return &next, nil
 }
 
+// showJSON writes a record as one line of JSON.
 func showJSON(w io.Writer, rec *persist.Record, parts view.Parts) error {
 	v := view.Of(rec, parts)
 	if key := session.SeenKey(rec); key != rec.Key {
@@ -211,7 +213,7 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known
 	case sending != "":
 		line("sending", "%s", sending)
 	case rec.State == persist.StatePending:
-		line("next", "%s", c.next(rec))
+		line("next", "%s", cmp.Or(c.willBeHeld(rec), c.next(rec)))
 	}
 	showAnswer(line, rec)
 	if rec.Erased {
@@ -254,7 +256,11 @@ func showLinks(line func(name, format string, args ...any), rec *persist.Record)
 		line("replaces", "%s", rec.Replaces)
 	}
 	if rec.ReplacedBy != "" {
-		line("replaced", "by %s", rec.ReplacedBy)
+		if intent.IsSkipped(rec) {
+			line("replaced", "by %s, a later try: no operation was begun here, and nobody settled one", rec.ReplacedBy)
+		} else {
+			line("replaced", "by %s", rec.ReplacedBy)
+		}
 	}
 	if rec.RedriveRun != "" {
 		line("run", "%s", rec.RedriveRun)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -36,7 +36,10 @@ type statsFlags struct {
 // run counts the selected operations, and prints the counts.
 func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selection, s terminal.Streams) error {
 	a := &f.alert
-	if f.sums.Amount == "" && f.promFile == "" {
+	if a.since = sel.since; a.since.IsZero() {
+		a.since = a.now.Add(-refusedFor)
+	}
+	if f.sums.Amount == "" && f.promFile == "" && f.alerts.refused < 0 {
 		if done, err := a.counted(ctx, ses, sel); done || err != nil {
 			if err == nil && f.alerts.wantsRejected() {
 				_, err = a.lookAtRejected(ctx, ses, sel, s.Err)
@@ -61,9 +64,9 @@ func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selectio
 	switch {
 	case err != nil || f.alerts.quiet:
 	case f.asJSON:
-		err = json.NewEncoder(s.Out).Encode(st)
+		err = unwritten(json.NewEncoder(s.Out).Encode(st))
 	default:
-		err = st.print(s.Out, ses.Place)
+		err = unwritten(st.print(s.Out, ses.Place))
 	}
 	if err != nil {
 		return err
@@ -71,6 +74,15 @@ func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selectio
 	return a.conclude(ses.Place)
 }
 
+// unwritten returns the error of an output with its exit status.
+func unwritten(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &terminal.ExitError{Status: terminal.ExitUnknown, Err: words.Pathless(err)}
+}
+
+// statsCommand returns the command oncehttp journal stats.
 func statsCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	sf := &statsFlags{}
 	cmd := &cobra.Command{
@@ -82,8 +94,8 @@ an amount of their requests, exactly, by class; of a request that was pruned it 
 what --keep-field has kept. Of a journal on a server it shows the size of its tables
 with their indexes, or of its keys, as the server counts them (MariaDB seconds later).
 
-For cron and monitoring: with --fail-over, --fail-held, --fail-pending and
---fail-rejected the status is 6 where they find something, which is said in a line on
+For cron and monitoring: with --fail-over, --fail-held, --fail-pending, --fail-rejected
+and --fail-refused the status is 6 where they find something, which is said in a line on
 stderr; --quiet prints nothing else, and without a selection reads no record where the
 journal has the numbers. Rejected is what the server refused as it is, by a 429 or a
 401, or what was not sent: the journal has forgotten it, and nobody goes on with it
@@ -91,6 +103,8 @@ until it is run again (journal stuck --rejected). Among the results, rejected is
 settled as absent, which the journal keeps. What Ctrl-C met before anything was sent
 is interrupted, which no --fail-… counts. It is known for 30 days, to the user
 and machine that tried it if the journal lies on a server; --since leaves out older ones.
+Refused is an end: an answer such as 404 or 402, for good, in the last hour or since
+--since. For its number the records are read.
 --prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
 		Example: `  oncehttp journal stats --journal payments.db
   oncehttp journal stats --journal payments.db --since 1d --sum /amount --currency /currency --json
@@ -130,6 +144,7 @@ type Stats struct {
 	Finished    distribution           `json:"seconds_to_finish"`
 	Unfinished  distribution           `json:"age_of_unfinished"`
 	Ages        [ageBuckets + 1]int    `json:"age_histogram"`
+	Skipped     int                    `json:"skipped,omitempty"`                 // keys that a later generation closed; no operations
 	Owed        int                    `json:"owed,omitempty"`                    // results that wait for OnResult
 	Rejected    int                    `json:"rejected_forgotten,omitempty"`      // in no other number, and not done since; see journal stuck --rejected
 	Interrupted int                    `json:"interrupted_forgotten,omitempty"`   // like Rejected: their client was stopped before anything was sent
@@ -146,6 +161,7 @@ type Stats struct {
 // The buckets of the histogram of ages end here; the last has no end.
 const ageBuckets = 6
 
+// ageEnds returns the upper ends of the groups of ages. Ages above the last end are one more group.
 func ageEnds() [ageBuckets]time.Duration {
 	return [...]time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 }
@@ -156,14 +172,18 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 	st.totals.Name, st.read = sums.Amount, now
 	err := sel.each(ctx, ses, func(rec *persist.Record) error {
 		see(rec)
+		if intent.IsSkipped(rec) && rec.State.Final() { // it is no operation
+			st.Skipped++
+			return nil
+		}
 		st.Operations++
 		if sums.Amount != "" {
 			st.totals.AddRecord(rec, sel.declines.ClassOfRecord(rec), sums)
 		}
 		st.States[rec.State.String()]++
 		st.Results[sel.declines.ResultOfRecord(rec)]++
-		if rec.Answer != nil && rec.Answer.Status != 0 {
-			st.Statuses[rec.Answer.Status]++
+		if status := answerStatus(rec); status != 0 {
+			st.Statuses[status]++
 		}
 		st.Attempts.addCount(rec.Attempts)
 		if rec.Owed() {
@@ -238,81 +258,13 @@ func (st *Stats) measure(ctx context.Context, ses *session.Session, sel selectio
 	return nil
 }
 
+// ageBucket returns the index of the group of an age.
 func ageBucket(age time.Duration) int {
 	ends := ageEnds()
 	if i := slices.IndexFunc(ends[:], func(end time.Duration) bool { return age < end }); i >= 0 {
 		return i
 	}
 	return ageBuckets
-}
-
-// distribution sums up values by buckets growing by a tenth, so its
-// percentiles are right to 5 percent in flat memory. That of equal values is their value.
-type distribution struct {
-	P50 float64 `json:"p50"`
-	P95 float64 `json:"p95"`
-	Max float64 `json:"max"`
-
-	counts map[int]int
-	ends   map[int]ends // of the buckets of add
-	total  int
-	whole  bool // of addCount
-}
-
-// ends are the least and the greatest value of a bucket.
-type ends struct{ least, most float64 }
-
-func (d *distribution) add(v float64) {
-	if d.counts == nil {
-		d.counts, d.ends = map[int]int{}, map[int]ends{}
-	}
-	i := math.MinInt32
-	if v > 0 {
-		i = int(math.Floor(math.Log(v) / math.Log(1.1)))
-	}
-	e := ends{v, v}
-	if d.counts[i] > 0 {
-		e = ends{min(v, d.ends[i].least), max(v, d.ends[i].most)}
-	}
-	d.counts[i]++
-	d.ends[i] = e
-	d.total++
-	d.Max = max(d.Max, v)
-}
-
-// addCount adds a whole number. A percentile returns it as it is: each number has a bucket of its own.
-func (d *distribution) addCount(n int) {
-	d.whole = true
-	if d.counts == nil {
-		d.counts = map[int]int{}
-	}
-	d.counts[n]++
-	d.total++
-	d.Max = max(d.Max, float64(n))
-}
-
-// conclude computes the percentiles.
-func (d *distribution) conclude() { d.P50, d.P95 = d.percentile(0.5), d.percentile(0.95) }
-
-func (d *distribution) percentile(p float64) float64 {
-	left := int(math.Ceil(p * float64(d.total)))
-	keys := make([]int, 0, len(d.counts))
-	for i := range d.counts {
-		keys = append(keys, i)
-	}
-	slices.Sort(keys)
-	for _, i := range keys {
-		if left -= d.counts[i]; left <= 0 && d.whole {
-			return float64(i)
-		}
-		if left <= 0 && i != math.MinInt32 {
-			return min(max(math.Pow(1.1, float64(i)+0.5), d.ends[i].least), d.ends[i].most)
-		}
-		if left <= 0 {
-			break
-		}
-	}
-	return 0
 }
 
 // print writes the stats as text. The statuses are in the JSON only.
@@ -356,6 +308,9 @@ func (st *Stats) print(w io.Writer, at place.Place) error {
 		fmt.Fprintf(&b, "not done      p50 %s old, p95 %s, oldest %s\n", seconds(st.Unfinished.P50), seconds(st.Unfinished.P95), seconds(st.Unfinished.Max))
 		st.histogram(&b)
 	}
+	if st.Skipped > 0 {
+		fmt.Fprintf(&b, "skipped       %s, in no number above: a later generation was sent\n", words.Count(st.Skipped, "key"))
+	}
 	if st.Owed > 0 {
 		fmt.Fprintf(&b, "owed          %s for OnResult\n", words.Count(st.Owed, "result"))
 	}
@@ -382,10 +337,19 @@ func (st *Stats) histogram(b *strings.Builder) {
 	}
 }
 
+// seconds returns a number of seconds in words.
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	if d < time.Minute {
 		return fmt.Sprintf("%.3gs", s)
 	}
 	return view.Roughly(d)
+}
+
+// answerStatus returns the status of the answer of an operation, also of a pruned one; 0 if there is none.
+func answerStatus(rec *persist.Record) int {
+	if rec.Answer == nil {
+		return rec.FinalStatus()
+	}
+	return rec.Answer.Status
 }

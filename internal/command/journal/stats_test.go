@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/command"
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/journal"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -104,3 +106,22 @@ func TestRejectedMeansTwoThings(t *testing.T) {
 		}
 	}
 }
+
+// TestStatsNotWritten: counts that cannot be written are status 3, as with the other commands: the call is right.
+func TestStatsNotWritten(t *testing.T) {
+	t.Parallel()
+	at := commandtest.JournalIn(t)
+	commandtest.EnqueueOne(t, at, "https://api.example.com/", "k", "{}")
+	for _, more := range [][]string{nil, {"--json"}} {
+		var errs strings.Builder
+		status := command.Run(t.Context(), append([]string{"journal", "stats", "--journal", at}, more...), strings.NewReader(""), full{}, &errs)
+		if status != terminal.ExitUnknown || !strings.Contains(errs.String(), syscall.ENOSPC.Error()) {
+			t.Errorf("%v: status %d, %q", more, status, errs.String())
+		}
+	}
+}
+
+// full is an output without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }

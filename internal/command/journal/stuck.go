@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -59,6 +61,7 @@ type stuckFlags struct {
 	brokenOff bool
 }
 
+// stuckCommand returns the command oncehttp journal stuck.
 func stuckCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	stuck := &stuckFlags{JournalFlags: f, list: listFlags{format: "table"}}
 	cmd := &cobra.Command{
@@ -76,6 +79,7 @@ func stuckCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	return cmd
 }
 
+// bind adds the flags of journal stuck to fs.
 func (f *stuckFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.list.json, "json", false, "one line of JSON for each")
 	settings.BindAge(fs, &f.list.older, "older", "only what was created longer ago than this")
@@ -118,7 +122,8 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 	})
 }
 
-// listOpen lists the pending and held operations, unless an alert that is quiet needs only their number.
+// listOpen lists the pending and held operations, and adds them to the alert. For a quiet alert it lists nothing, and counts them without reading, if
+// the journal can.
 func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
 	if done, err := a.counted(ctx, ses, sel); done || err != nil {
 		return err
@@ -138,8 +143,17 @@ func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel sel
 	if f.alerts.quiet {
 		w = noWriter{}
 	}
-	if err := f.list.list(ctx, ses, sel, seeingWriter{w, a.add}); err != nil {
+	held := 0
+	see := func(rec *persist.Record) {
+		if a.add(rec); rec.State == persist.StateHeld {
+			held++
+		}
+	}
+	if err := f.list.list(ctx, ses, sel, seeingWriter{w, see}); err != nil {
 		return err
+	}
+	if held > 0 && !f.alerts.quiet && !f.alerts.wantsRejected() { // an alert is silent where it has found nothing
+		terminal.Say(s.Err, "held: %d; look at the server, and say what happened: oncehttp journal settle KEY@SEEN --happened (or --absent) --journal %s", held, words.ShellQuote(ses.Place.Arg))
 	}
 	f.list.sayAbsent(s.Err)
 	a.sayUnsent(s.Err, needs)
@@ -162,6 +176,7 @@ func (f *stuckFlags) sayOthers(ctx context.Context, ses *session.Session, sel se
 	return err
 }
 
+// stuckColumns returns the columns of journal stuck. needs returns what a record needs of a client.
 func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 	return []column{
 		{"KEY", session.SeenKey},
@@ -180,9 +195,25 @@ func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 			case rec.State == persist.StateHeld:
 				return "when settled"
 			}
-			return c.next(rec)
+			return cmp.Or(c.willBeHeld(rec), c.next(rec))
 		}},
 	}
+}
+
+// willBeHeld returns the end that the next run makes for a pending operation that it will not send; "" for one that it will.
+func (c clock) willBeHeld(rec *persist.Record) string {
+	op := operation.OpOf(rec, 0)
+	switch operation.ProspectOf(&op, c.now) {
+	case operation.WillHaveNoKey:
+		return "none: held by the next run, since no key protects another send"
+	case operation.WillExpire:
+		return "none: held by the next run, since the server may have forgotten the key"
+	case operation.WillBeLate:
+		return "none: held by the next run, since its time for a first send is over"
+	case operation.WillBeProven:
+		return "none: settled by the next run, since an event of the API proves it"
+	}
+	return ""
 }
 
 // needsIn returns needsText for the records of a journal. A role without the right to read its facts does not learn the origins of

@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -19,14 +19,14 @@ import (
 func sayBrokenOff(ctx context.Context, ses *session.Session, q persist.Query, stderr io.Writer) error {
 	q.States = []persist.State{persist.StateConfirmed, persist.StateSettled}
 	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		if rec.ReplacedBy == "" {
+		if rec.ReplacedBy == "" || intent.IsSkipped(rec) { // nothing is to be finished for a placeholder
 			return nil
 		}
 		_, err := successorOf(ctx, ses.Journal, rec)
 		switch {
 		case !errors.Is(err, persist.ErrNotFound):
 			return err
-		case rec.ReplacedBy == operation.NextGeneration(rec.Key):
+		case rec.ReplacedBy == intent.NextGeneration(rec.Key):
 			terminal.Say(stderr, "broken off before %s was begun; finish it: oncehttp journal redrive %s --reason WHY --journal %s", words.Clip(rec.ReplacedBy), words.ShellQuote(session.SeenKey(rec)), words.ShellQuote(ses.Place.Arg))
 		default:
 			terminal.Say(stderr, "broken off before %s was begun; finish it: oncehttp journal rekey %s %s --reason WHY --journal %s", words.Clip(rec.ReplacedBy), words.ShellQuote(session.SeenKey(rec)), words.ShellQuote(rec.ReplacedBy), words.ShellQuote(ses.Place.Arg))
@@ -40,7 +40,7 @@ func sayBrokenOff(ctx context.Context, ses *session.Session, q persist.Query, st
 // persist.ErrNotFound: nothing of it stands. Other errors are the journal's.
 func successorOf(ctx context.Context, j persist.Journal, rec *persist.Record) (persist.Record, error) {
 	next, err := j.Get(ctx, persist.ID{Account: rec.Account, Key: rec.ReplacedBy})
-	if len(rec.Scopes) == 0 || err == nil && !operation.OtherScope(rec.Scopes, &next) || err != nil && !errors.Is(err, persist.ErrNotFound) {
+	if len(rec.Scopes) == 0 || err == nil && !intent.OtherScope(rec.Scopes, &next) || err != nil && !errors.Is(err, persist.ErrNotFound) {
 		return next, err
 	}
 	base := request.Base(rec.Account)
@@ -48,7 +48,7 @@ func successorOf(ctx context.Context, j persist.Journal, rec *persist.Record) (p
 		if err != nil {
 			return next, err
 		}
-		if request.InAccount(&next, base) && !operation.OtherScope(rec.Scopes, &next) && bytes.Equal(next.Fingerprint, rec.Fingerprint) {
+		if request.InAccount(&next, base) && !intent.OtherScope(rec.Scopes, &next) && bytes.Equal(next.Fingerprint, rec.Fingerprint) {
 			return next, nil
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// unsettleCommand returns the command oncehttp journal unsettle.
 func unsettleCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	a := &actFlags{JournalFlags: f}
 	cmd := &cobra.Command{
@@ -40,6 +41,9 @@ Saying the same again is no error while it is held.`,
 				done: func(rec *persist.Record) bool { return rec.HoldReason == persist.HoldReopened },
 				end: func(c *oncehttp.Client, rec *persist.Record) error {
 					was, err := c.Unsettle(cmd.Context(), oncehttp.Key(rec.Key), a.reason, oncehttp.AsSeen(*rec))
+					if errors.Is(err, oncehttp.ErrKeyReused) && rec.State == persist.StateSettled {
+						return replacedText(rec, err)
+					}
 					if err == nil {
 						terminal.Say(s.Err, "%s: %s", words.Clip(rec.Key), toldText(&was))
 					}
@@ -53,7 +57,16 @@ Saying the same again is no error while it is held.`,
 	return cmd
 }
 
-// toldText describes the words that callers had of a settlement.
+// replacedText is the refusal to take back the settlement of an operation in whose place another one stands.
+func replacedText(rec *persist.Record, refusal error) error {
+	why := refusal
+	if e := (*oncehttp.Error)(nil); errors.As(refusal, &e) && e.Cause != nil {
+		why = e.Cause
+	}
+	return &terminal.SaidError{Text: fmt.Sprintf("unsettle %q: it stays settled as %s: %v; where both took effect, settle that with the provider (a refund)", words.Clip(rec.Key), rec.Effect, why), Err: refusal}
+}
+
+// toldText describes what callers and Config.OnResult were told of a settlement.
 func toldText(was *persist.Record) string {
 	word := "it had taken effect"
 	if was.Effect == persist.EffectAbsent {

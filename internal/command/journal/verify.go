@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// verifyCommand returns the command oncehttp journal verify.
 func verifyCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
@@ -26,24 +28,36 @@ whether each request is still the one whose hash was recorded. Nothing is
 changed.
 
 Exit status: 0 all is sound; 1 something is damaged; 2 the journal cannot be
-opened.`,
+opened, or a record not be read with the keys of --seal-key.`,
 		Example: `  oncehttp journal verify --journal payments.db`,
 		Args:    settings.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.WithReader(func(ses *session.Session) error { return verify(cmd.Context(), f, ses, s.Out) })
+			return damagedWhole(f.WithReader(func(ses *session.Session) error { return verify(cmd.Context(), f, ses, s.Out) }))
 		},
 	}
 }
 
+// damagedWhole adds advice and an exit status to the error of a journal file that is damaged as a whole. It returns any other error unchanged; so it
+// does if the seal key is missing or wrong, as the journal is not damaged then.
+func damagedWhole(err error) error {
+	if !errors.Is(err, persist.ErrCorrupt) || errors.Is(err, persist.ErrSealed) || terminal.StatusOf(err) != terminal.ExitUsage || strings.Contains(err.Error(), "is not a journal") {
+		return err
+	}
+	return &terminal.ExitError{Status: terminal.ExitRefused, Err: fmt.Errorf("%w; stop all that use it, put a backup in its place, and say oncehttp journal restored", err)}
+}
+
 // verify goes on after a damaged record, and prints a line for each.
 func verify(ctx context.Context, f *session.JournalFlags, ses *session.Session, out io.Writer) error {
-	sound, damaged, newer := 0, 0, 0
+	sound, damaged, newer, sealed := 0, 0, 0, 0
 	for rec, err := range ses.Journal.List(ctx, f.Query()) {
 		switch {
 		case ctx.Err() != nil:
 			return terminal.Interrupted()
 		case errors.Is(err, persist.ErrNewer):
 			newer++
+		case errors.Is(err, persist.ErrSealed):
+			sealed++
+			terminal.Say(out, "not read: %s", place.JournalError(f.Path, err))
 		case errors.Is(err, persist.ErrCorrupt):
 			damaged++
 			terminal.Say(out, "damaged: %s", place.JournalError(f.Path, err))
@@ -52,7 +66,7 @@ func verify(ctx context.Context, f *session.JournalFlags, ses *session.Session, 
 		case rec.Validate() != nil:
 			damaged++
 			terminal.Say(out, "damaged: %s: %v", words.Clip(rec.Key), rec.Validate())
-		case !request.Intact(&rec):
+		case !persist.IsSkipped(rec.Acts) && !request.Intact(&rec): // a placeholder has no request
 			damaged++
 			terminal.Say(out, "damaged: %s: its request is not what was hashed", words.Clip(rec.Key))
 		default:
@@ -63,6 +77,9 @@ func verify(ctx context.Context, f *session.JournalFlags, ses *session.Session, 
 		return &terminal.ExitError{Status: terminal.ExitRefused, Err: fmt.Errorf("journal %s: %d of %s damaged", f.Path, damaged, words.Count(sound+damaged, "operation"))}
 	}
 	terminal.Say(out, "sound: %s", words.Count(sound, "operation"))
+	if sealed > 0 {
+		return fmt.Errorf("journal %s: %s not read, for want of a key; this says nothing of damage", f.Path, words.Count(sealed, "operation"))
+	}
 	if newer > 0 {
 		terminal.Say(out, "written by a newer version, which can verify them: %s", words.Count(newer, "operation"))
 	}

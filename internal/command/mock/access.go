@@ -109,7 +109,7 @@ func (l *accessLog) add(a mockserver.Access) {
 	}
 }
 
-// accessText is the line, with its end.
+// accessText returns the line of one request for the access log, with its line end.
 func accessText(a mockserver.Access) []byte {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -122,6 +122,7 @@ func accessText(a mockserver.Access) []byte {
 	return []byte(b.String())
 }
 
+// atMost returns at most accessTextMax bytes of a text, and "…" if it is longer.
 func atMost(text string) string {
 	if len(text) <= accessTextMax {
 		return text

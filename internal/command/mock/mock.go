@@ -253,6 +253,7 @@ func (f *mockFlags) newReferee() (*referee.Referee, error) {
 	return referee.New(script), f.report.Check(ruleIDs())
 }
 
+// run serves the mock until ctx ends, and then writes the referee's report. With --bug list it prints the bugs instead.
 func (f *mockFlags) run(ctx context.Context, s terminal.Streams) error {
 	if f.bug == "list" {
 		return listBugs(s.Out)

@@ -17,7 +17,7 @@ func RefereeReport(from *referee.Report) *report.Report {
 	return to
 }
 
-// refereeCase is one verdict.
+// refereeCase returns one verdict of the referee as a case of a report.
 func refereeCase(from *referee.Case) report.Case {
 	to := report.Case{
 		ID: from.ID, Level: report.Level(from.Level), Verdict: report.Verdict(from.Verdict), Witness: report.Witness(from.Witness),

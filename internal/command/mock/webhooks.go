@@ -18,6 +18,7 @@ type webhookFlags struct {
 	test   bool
 }
 
+// bind adds the flags of mock about webhooks to fs.
 func (f *webhookFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.url, "webhooks", "", "send a signed event of each effect to this URL at this machine, where the profile has events (oncehttp work --webhooks)")
 	fs.StringVar(&f.secret, "webhook-secret", "", "@FILE with the secret of the events (or "+session.WebhookSecretVariable+")")

@@ -81,8 +81,8 @@ func unreachable(err error) bool {
 		driver.ErrBadConn, sql.ErrConnDone, mysqldriver.ErrInvalidConn, goredis.ErrPoolTimeout, goredis.ErrClosed)
 }
 
-// ofCall reports whether a SQLSTATE is about the call: data, authorization, the database, the schema, rights and tables, or a feature
-// missing in the server.
+// ofCall reports whether an SQLSTATE shows a mistake in the call: its data, credentials, database, schema, rights or tables, or a feature that the
+// server lacks. Any other state may be a failure of the server.
 func ofCall(state string) bool {
 	return len(state) == 5 && slices.Contains([]string{"0A", "22", "23", "28", "3D", "3F", "42"}, state[:2])
 }

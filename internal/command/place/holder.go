@@ -66,10 +66,11 @@ type holderReply struct {
 // socketPathMax is the length of a socket's address allowed on every system.
 const socketPathMax = 100
 
+// socketOf returns the path of the socket beside the journal file path.
 func socketOf(path string) string { return path + ".sock" }
 
-// Hold serves readers of a journal file until Close. It serves none if the path is too long for a socket; the holder works all the same.
-// It returns nil for a journal on a server: others read it there. used is the journal as used by the holder's own client.
+// Hold serves readers of a journal file until Close. If the path is too long for a socket, it serves none, and the holder works without them. It
+// returns nil for a journal on a server: readers open that themselves. used is the journal as the holder's own client uses it.
 func Hold(at Place, j, used persist.Journal) *Holder {
 	if !at.IsFile() {
 		return nil
@@ -94,6 +95,7 @@ func Hold(at Place, j, used persist.Journal) *Holder {
 	return h
 }
 
+// accept serves each connection in a goroutine of its own, until the listener is closed.
 func (h *Holder) accept() {
 	for {
 		conn, err := h.listener.Accept()

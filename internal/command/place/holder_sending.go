@@ -44,7 +44,8 @@ func (l *lookers) client(account string) (*oncehttp.Client, error) {
 	return c, nil
 }
 
-// sending reports whether a call of this process may be sending the operation.
+// sending reports whether a call of this process may be sending the operation: its own clients show a lease owner in a record only during such a call. It is true, too,
+// if the lookup fails.
 func (l *lookers) sending(ctx context.Context, id persist.ID) bool {
 	c, err := l.client(words.AccountName(id.Account))
 	if err != nil {
@@ -56,6 +57,7 @@ func (l *lookers) sending(ctx context.Context, id persist.ID) bool {
 	return err != nil || rec.LeaseOwner != ""
 }
 
+// close closes all clients.
 func (l *lookers) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -169,7 +169,7 @@ func listensAt(at string, patience time.Duration) listener {
 	return listensUnseen
 }
 
-// saidTo returns the first bytes of a server's answer; none if it says nothing in time.
+// saidTo sends text to the address at, and returns the first bytes of the answer, 64 at most. It returns none if nothing is answered within patience.
 func saidTo(at, text string, patience time.Duration) []byte {
 	conn, err := net.DialTimeout("tcp", at, patience)
 	if err != nil {

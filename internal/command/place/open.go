@@ -69,11 +69,13 @@ func printableStart(path string) string {
 	defer func() { _ = file.Close() }() // of a look
 	start := make([]byte, shown)
 	n, _ := io.ReadFull(file, start) // a shorter file ends early
-	text, _, _ := strings.Cut(strings.TrimPrefix(strings.ToValidUTF8(string(start[:n]), ""), "\ufeff"), "\n")
+	begin := strings.TrimPrefix(strings.ToValidUTF8(string(start[:n]), ""), "\ufeff")
+	text, _, _ := strings.Cut(begin, "\n")
 	if end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }); end >= 0 {
 		text = text[:end]
 	}
-	if len(text) < least {
+	isText := !strings.ContainsFunc(begin, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
+	if len(text) < least && (!isText || text == "") {
 		return ""
 	}
 	return text

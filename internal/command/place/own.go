@@ -33,6 +33,7 @@ func MadeBySend() string {
 	return path
 }
 
+// sendPath returns the path of the journal of send without --journal.
 func sendPath() (string, error) { return StatePath("send.db") }
 
 // StatePath returns the path of a file of the user's own: below XDG_STATE_HOME, or in the system's folder for data of a user.

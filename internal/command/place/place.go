@@ -47,7 +47,7 @@ type engine struct {
 	Print   func(w io.Writer, at *url.URL) error         // nil, as migrate
 }
 
-// Engines are the kinds of servers, by the scheme of their URLs.
+// Engines returns the kinds of servers, by the scheme of their URLs.
 func Engines() map[string]engine {
 	onPostgres := engine{openPostgres, migratePostgres, printPostgres}
 	onMySQL := engine{openMySQL, migrateMySQL, printMySQL}
@@ -242,8 +242,8 @@ func ShowsPassword(text string) bool {
 	return inUser || q.Has("password") || q.Has("sslpassword")
 }
 
-// CheckJournalFlag refuses a password in --journal and --journal-direct as given by the call. It runs before the configuration file is
-// read: nobody else sees that file.
+// CheckJournalFlag returns an error if --journal or --journal-direct has a password in its URL: other users can see the arguments of a call. It must
+// be called before the configuration file is read: there a password is allowed.
 func CheckJournalFlag(cmd *cobra.Command) error {
 	if ShowsPassword(flagGiven(cmd, DirectFlag)) {
 		return errDirectShown
@@ -266,6 +266,7 @@ func postgresAt(at *url.URL) (string, postgres.Options) {
 	return u.String(), opts
 }
 
+// openPostgres opens the journal in a PostgreSQL database; read-only if at.Looks is set.
 func openPostgres(ctx context.Context, at Place) (persist.Journal, error) {
 	text, opts := postgresAt(at.URL)
 	opts.ReadOnly = at.Looks
@@ -282,11 +283,13 @@ func openPostgres(ctx context.Context, at Place) (persist.Journal, error) {
 	return j, nil
 }
 
+// migratePostgres makes or updates the tables of a journal in PostgreSQL.
 func migratePostgres(ctx context.Context, at *url.URL) error {
 	text, opts := postgresAt(at)
 	return postgres.Migrate(ctx, text, opts)
 }
 
+// printPostgres writes the SQL statements for the tables of a journal in PostgreSQL to w, for the schema in the URL at.
 func printPostgres(w io.Writer, at *url.URL) error {
 	_, opts := postgresAt(at)
 	return postgres.Print(w, opts)
@@ -301,6 +304,7 @@ func mysqlAt(at *url.URL) string {
 	return u.String()
 }
 
+// openMySQL opens the journal in a MySQL database; read-only if at.Looks is set.
 func openMySQL(ctx context.Context, at Place) (persist.Journal, error) {
 	j, err := mysql.Open(ctx, mysqlAt(at.URL), mysql.Options{ReadOnly: at.Looks})
 	if err != nil {
@@ -309,10 +313,12 @@ func openMySQL(ctx context.Context, at Place) (persist.Journal, error) {
 	return j, nil
 }
 
+// migrateMySQL makes or updates the tables of a journal in MySQL.
 func migrateMySQL(ctx context.Context, at *url.URL) error {
 	return mysql.Migrate(ctx, mysqlAt(at), mysql.Options{})
 }
 
+// printMySQL writes the SQL statements for the tables of a journal in MySQL to w.
 func printMySQL(w io.Writer, _ *url.URL) error { return mysql.Print(w, mysql.Options{}) }
 
 // openServer opens the journal on a server. The same command may later reach a server out of reach now.
@@ -348,7 +354,8 @@ func (p Place) IsMigrated(ctx context.Context) bool {
 	return true
 }
 
-// Missing returns the error of a look at a journal on a server that is made by whoever writes to it first, if nobody has; else nil.
+// Missing returns an error if a journal on a server does not exist yet and only its first writer makes it; else nil. It is for commands that only
+// read.
 func (p Place) Missing(ctx context.Context) error {
 	p.Looks = true
 	j, err := p.Engine().Open(ctx, p)

@@ -239,6 +239,8 @@ func TestNotJournal(t *testing.T) {
 	t.Parallel()
 	other := commandtest.WriteFile(t, "a.csv", "key,amount\n1,2\n")
 	commandtest.Run(t, "journal", "list", "--journal", other).Usage(t, "oncehttp: journal "+other+`: is not a journal: it begins with "key,amount"`)
+	short := commandtest.WriteFile(t, "short.csv", "id\n1\n")
+	commandtest.Run(t, "journal", "verify", "--journal", short).Usage(t, "oncehttp: journal "+short+`: is not a journal: it begins with "id"`)
 	zeros := commandtest.WriteFile(t, "z.db", strings.Repeat("\x00", 8192))
 	if got := commandtest.Run(t, "journal", "list", "--journal", zeros).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, "is damaged") {
 		t.Errorf("zeros: %s", got.Err)

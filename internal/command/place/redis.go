@@ -68,6 +68,7 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
+// openRedis opens the journal on a Redis server; read-only if at.Looks is set.
 func openRedis(ctx context.Context, at Place) (persist.Journal, error) {
 	text, opts, err := redisAt(at.URL)
 	if err != nil {

@@ -38,6 +38,7 @@ func visit[T any](j *VisitJournal, work func(persist.Journal) (T, error)) (T, er
 	return open(j, bolt.Options{LockWait: VisitWait}, work)
 }
 
+// open opens the journal's file, calls work with it, and closes it.
 func open[T any](j *VisitJournal, opts bolt.Options, work func(persist.Journal) (T, error)) (T, error) {
 	var none T
 	file, err := bolt.Open(j.Path, opts)

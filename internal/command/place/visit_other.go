@@ -5,6 +5,7 @@ package place
 // ownerLock is nothing here: on these systems a lock on a removable file can not show a living process.
 type ownerLock struct{ owner string }
 
+// lockOwnerFile locks nothing: this system has no such locks.
 func lockOwnerFile(_, owner string) (*ownerLock, error) { return &ownerLock{owner}, nil }
 
 func (*ownerLock) release() {}

@@ -16,7 +16,7 @@ type ownerLock struct {
 	file  *os.File
 }
 
-// ownerFile returns the name of the file locked by an owner of leases.
+// ownerFile returns the name of the file that an owner of leases locks while it lives. path is that of the journal.
 func ownerFile(path, owner string) string {
 	sum := sha256.Sum256([]byte(owner))
 	return path + ".owner-" + hex.EncodeToString(sum[:8])

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -76,6 +77,8 @@ func identifier(name, quote string) string {
 	return quote + strings.ReplaceAll(name, quote, quote+quote) + quote
 }
 
+// postgresFault returns the text for an error that a PostgreSQL server answered, with advice where there is one; "" for an error without a text of
+// its own. u is the URL of the journal.
 func postgresFault(u *url.URL, err *pgconn.PgError) string {
 	switch {
 	case err.Code == "28P01":
@@ -94,6 +97,7 @@ func postgresFault(u *url.URL, err *pgconn.PgError) string {
 	return ""
 }
 
+// mysqlFault returns the text for an error that a MySQL server answered; "" for an error without a text of its own. u is the URL of the journal.
 func mysqlFault(u *url.URL, err *mysqldriver.MySQLError) string {
 	switch err.Number {
 	case 1045, 1698:
@@ -108,6 +112,7 @@ func mysqlFault(u *url.URL, err *mysqldriver.MySQLError) string {
 	return ""
 }
 
+// redisFault returns the text for an error that a Redis server answered; "" for an error without a text of its own. u is the URL of the journal.
 func redisFault(u *url.URL, text string) string {
 	switch {
 	case strings.HasPrefix(text, "NOAUTH"):
@@ -138,7 +143,7 @@ func connectionFault(u *url.URL, err error) string {
 		return "nothing listens at " + at + " (connection refused)"
 	case isForeign(text):
 		return notThat(u)
-	case errors.As(err, &record), strings.Contains(text, "server refused TLS connection"), strings.Contains(text, "server does not support TLS"):
+	case errors.As(err, &record), strings.Contains(text, "server refused TLS connection") && asksForTLS(u), strings.Contains(text, "server does not support TLS"):
 		return noTLS(u)
 	case certificateRefused(err):
 		return "the TLS certificate of the server at " + u.Host + " is not accepted: " + text[max(0, strings.Index(text, "x509: ")):]
@@ -152,6 +157,13 @@ func connectionFault(u *url.URL, err error) string {
 		return "the server at " + u.Host + " has closed the connection; it may take no more clients, or be no " + engine + " server"
 	}
 	return ""
+}
+
+// asksForTLS reports whether the URL of a PostgreSQL server, or PGSSLMODE where it says nothing, asks for TLS. Without that the driver tries TLS first, and then goes
+// on without it.
+func asksForTLS(u *url.URL) bool {
+	mode := cmp.Or(u.Query().Get("sslmode"), os.Getenv("PGSSLMODE"))
+	return slices.Contains([]string{"require", "verify-ca", "verify-full"}, mode)
 }
 
 // isForeign reports whether a driver's error tells of an answer outside its protocol.
@@ -195,4 +207,4 @@ func wrongParameter(rawURL string, parse func(string) error) error {
 }
 
 // NewKeyStep says what to do about an operation that the API has confirmed, and does not have: nothing is sent under its key again.
-const NewKeyStep = "if the API's own list lacks it, send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key"
+const NewKeyStep = "if the API's own list lacks it, send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key and --new-journal"

@@ -121,6 +121,18 @@ func TestSlowForeignServerIsNamed(t *testing.T) {
 	}
 }
 
+// TestNoTLSAskedFor: a PostgreSQL server without TLS that is slow is no answer in time, unless the URL asks for TLS.
+func TestNoTLSAskedFor(t *testing.T) {
+	t.Parallel()
+	at := answering(t, "N", true)
+	for mode, asks := range map[string]bool{"": false, "?sslmode=prefer": false, "?sslmode=require": true} {
+		got := commandtest.Run(t, "journal", "list", "--journal", "postgres://u@"+at+"/db"+mode)
+		if said := strings.Contains(got.Err, "which the URL asks for"); said != asks || got.Status == terminal.ExitOK {
+			t.Errorf("%q: status %d, stderr %q", mode, got.Status, got.Err)
+		}
+	}
+}
+
 // fill takes the one connection that a server has.
 func fill(t *testing.T, address string) {
 	t.Helper()

@@ -30,6 +30,7 @@ type driftFlags struct {
 	json    bool
 }
 
+// driftCommand returns the command oncehttp profile drift.
 func driftCommand(s terminal.Streams) *cobra.Command {
 	f := &driftFlags{}
 	cmd := &cobra.Command{
@@ -106,6 +107,7 @@ type DriftFinding struct {
 	within time.Duration
 }
 
+// run compares the records of the journal with their profiles, and prints the findings.
 func (f *driftFlags) run(ctx context.Context, s terminal.Streams) error {
 	d := &drift{profiles: map[string]*profile.Profile{}, unknown: map[string]int{}}
 	if f.profile != "" {
@@ -163,6 +165,7 @@ func (f *driftFlags) tell(s terminal.Streams, d *drift) error {
 	return nil
 }
 
+// print writes a finding: one line of JSON or of text.
 func (f *driftFlags) print(s terminal.Streams, x DriftFinding) error {
 	if f.json {
 		enc := json.NewEncoder(s.Out)

@@ -147,7 +147,7 @@ func (d *drift) lookAtAttempts(p *profile.Profile, rec *persist.Record) {
 
 // lookAtRepeat notes a success after a success, by the marks of a repeat in the profile.
 func (d *drift) lookAtRepeat(p *profile.Profile, rec *persist.Record, note sight) {
-	hides := len(new(request.Reader).Reading(p, rec).Verdicts) > 0 || profile.HidesOutcomes(rec.Facts)
+	hides := len(new(request.Endpoints).Reading(p, rec).Verdicts) > 0 || profile.HidesOutcomes(rec.Facts)
 	replayed := rec.Answer.Replayed || rec.Answer.AlreadyDone || markedBy(p, rec.Answer)
 	old := note.within >= p.Window.Floor
 	if replayed && old {
@@ -194,12 +194,14 @@ func cutStatus(a persist.Attempt) (status int) {
 	return status
 }
 
+// isSuccess reports whether status is 200 to 299.
 func isSuccess(status int) bool { return status >= 200 && status < 300 }
 
-// likeInProgress reports whether APIs use a status for requests in progress, and none in front of an API does.
+// likeInProgress reports whether an API may answer status for a request in progress. No proxy in front of an API answers one of these.
 func likeInProgress(status int) bool { return slices.Contains([]int{409, 422, 423, 425}, status) }
 
-// speaksOf reports whether the profile says anything of answers with a status. 409 is in progress where nothing is said of it.
+// speaksOf reports whether the profile has a fact about answers with this status. 409 has a meaning in each profile: without a fact it is a request
+// in progress.
 func speaksOf(p *profile.Profile, status int) bool {
 	if status == http.StatusConflict && len(p.InProgress) == 0 || slices.Contains(p.NotActed.Again, status) || slices.Contains(p.NotActed.Stop, status) {
 		return true

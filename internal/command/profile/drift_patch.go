@@ -86,7 +86,7 @@ func hold(p *profile.Profile, status int, source profile.Source) {
 	p.Sources["Unclear"] = source
 }
 
-// changes names the facts in which two profiles differ, with their new values.
+// changes lists the facts in which careful differs from p, each with its value in careful. The name of the profile does not count.
 func changes(p, careful *profile.Profile) []string {
 	values := map[string]string{}
 	for _, s := range careful.Statements() {

@@ -33,8 +33,10 @@ the key travels, where keys count, and that a repeat takes no effect twice; comp
 where window, in-progress answer, mismatch and whether errors are kept are known so,
 too; partial where less is known, and refused where not even the place of the key is.
 The blanks are unknown, which makes oncehttp more careful.
-Where a profile has endpoints or methods, a request elsewhere is sent once, and held
-where that leaves a doubt; --key-honoured of batch and send says where else keys count.
+Where the profile of a named API has endpoints or methods, a request elsewhere is sent
+once, and held where that leaves a doubt; --key-honoured of batch and send says where
+else keys count. With draft-07 and draft-07-quoted, which are of no API, keys count for
+every method: a PUT or DELETE is repeated as a POST is.
 
 Wherever a command takes --profile NAME, a file of your own will do: a path with a
 slash in it, or that ends in .json.`,
@@ -46,6 +48,7 @@ slash in it, or that ends in .json.`,
 	return cmd
 }
 
+// listCommand returns the command oncehttp profile list.
 func listCommand(s terminal.Streams) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
@@ -67,6 +70,7 @@ oldest source (old: of more than two years ago), and what is not known.`,
 	return cmd
 }
 
+// showCommand returns the command oncehttp profile show.
 func showCommand(s terminal.Streams) *cobra.Command {
 	asJSON, sources := false, false
 	cmd := &cobra.Command{
@@ -98,6 +102,7 @@ is replaced by its name: --assume of batch, send and work, and Profile.Assume in
 //go:embed new.json
 var profileSkeleton string
 
+// newCommand returns the command oncehttp profile new.
 func newCommand(s terminal.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "new [NAME]",
@@ -147,6 +152,7 @@ type factView struct {
 	Use    string          `json:"use,omitempty"`
 }
 
+// viewProfile returns a profile for display in JSON.
 func viewProfile(p *profile.Profile) View {
 	v := View{
 		Name: p.Name, Version: p.Version, Title: p.Title, State: p.State(), Complete: p.Complete(), Unknown: append([]string{}, p.Unknown()...),
@@ -195,6 +201,7 @@ func oldestSource(p *profile.Profile) string {
 	return oldest
 }
 
+// listProfilesJSON writes all built-in profiles as JSON, without their facts.
 func listProfilesJSON(out io.Writer) error {
 	views := []View{}
 	for _, p := range builtInProfiles() {
@@ -205,6 +212,7 @@ func listProfilesJSON(out io.Writer) error {
 	return printJSON(out, views)
 }
 
+// builtInProfiles returns all built-in profiles, by name.
 func builtInProfiles() []*profile.Profile {
 	var list []*profile.Profile
 	for _, name := range profile.Names() {

@@ -140,7 +140,7 @@ func LocalDecimal(text, mark string) (Decimal, error) {
 	return ParseDecimal(whole)
 }
 
-// CellDecimal is LocalDecimal with an error for whoever may say --decimal: which of the two marks reads the number.
+// CellDecimal is LocalDecimal with advice in its error: which value of --decimal reads the number.
 func CellDecimal(text, mark string) (Decimal, error) {
 	d, err := LocalDecimal(text, mark)
 	if mark != "" || err == nil {
@@ -161,15 +161,16 @@ func CellDecimal(text, mark string) (Decimal, error) {
 	return d, ErrNoDecimal
 }
 
-// isGroup reports whether a character parts groups of digits somewhere in the world.
+// isGroup reports whether some country separates groups of digits by this character.
 func isGroup(r rune) bool { return strings.ContainsRune(".,'’", r) || unicode.IsSpace(r) }
 
-// isGrouped reports whether a number has groups parted by other characters than points and commas.
+// isGrouped reports whether a number has groups separated by other characters than points and commas.
 func isGrouped(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r != '.' && r != ',' && isGroup(r) })
 }
 
-// ungrouped takes the marks between groups of three digits out of a whole number.
+// ungrouped returns a whole number without the marks between its groups of three digits. mark is the decimal mark, which cannot part groups. The
+// error is ErrNoDecimal for groups of another length, and for marks of two kinds.
 func ungrouped(whole, mark string) (string, error) {
 	parts := strings.FieldsFunc(whole, isGroup)
 	marks := strings.Map(func(r rune) rune {

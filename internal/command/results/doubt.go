@@ -6,6 +6,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -119,7 +120,7 @@ func doubtOf(h http.Header, body []byte) string {
 		return ""
 	}
 	switch small := string(bytes.TrimSpace(body[:min(len(body), 64)])); {
-	case small == "{}" || small == "[]" || small == "null":
+	case small == "{}" || small == "[]" || small == "null" || small == "false":
 		return "nothing but " + small
 	case !mayDoubt(body):
 		return ""
@@ -132,6 +133,9 @@ func doubtOf(h http.Header, body []byte) string {
 	}
 	return ""
 }
+
+// furtherDoubts stands for the kinds of doubt beyond doubtsMax.
+const furtherDoubts = "further doubts"
 
 // noContent is the doubt of a success that nothing but its status speaks for.
 const noContent = "no content"
@@ -155,7 +159,8 @@ func doubtOfText(body []byte) string {
 	return ""
 }
 
-// doubtWithin is doubtOf for an object, and for so many levels of objects: itself, and those below. before is the pointer to the object.
+// doubtWithin is doubtOf for an object and the objects inside it, down to levels levels; with 1, for the object alone. before is the pointer to the
+// object.
 func doubtWithin(before string, object map[string]any, levels int) string {
 	text := doubtIn(before, object)
 	if levels == 1 || text != "" {
@@ -171,11 +176,14 @@ func doubtWithin(before string, object map[string]any, levels int) string {
 	return ""
 }
 
+// errorStatus matches a member "status" with the number of an error.
+var errorStatus = regexp.MustCompile(`"status"\s*:\s*[45][0-9][0-9]\b`)
+
 // mayDoubt reports whether a body may have a name and a word of doubtIn. It spares the decoding of most answers.
 func mayDoubt(body []byte) bool {
 	low := bytes.ToLower(body)
 	has := func(text string) bool { return bytes.Contains(low, []byte(text)) }
-	if has(`"code"`) || slices.ContainsFunc(codeNames, func(name string) bool { return has(`"` + name + `"`) }) {
+	if has(`code"`) || errorStatus.Match(low) || slices.ContainsFunc(codeNames, func(name string) bool { return has(`"` + name + `"`) }) {
 		return true
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(low), []byte("<")) && (slices.ContainsFunc(doubtWords, has) || slices.ContainsFunc(codeNames, has)) {
@@ -298,10 +306,14 @@ func doubtText(n int, of doubted) string {
 	if of.against != "" {
 		return fmt.Sprintf("%d of the %s: the answer %s", n, of.result, of.against)
 	}
+	if of.doubt == furtherDoubts {
+		return fmt.Sprintf("%d of the %s: doubts of other kinds, each named as \"doubt\" in the row's line; look whether these took effect", n, of.result)
+	}
 	return adviceOn(fmt.Sprintf("%d of the %s: the answer has ", n, of.result), of.doubt)
 }
 
-// adviceOn returns a text about a doubt, and what to do about it: for these operations, which have ended, and for later ones.
+// adviceOn returns the text of a message about a doubt: text, the doubt, and advice for the operations that have ended and for later ones. A doubt is
+// noContent, a JSON pointer, or POINTER=VALUE.
 func adviceOn(text, doubt string) string {
 	said := doubt
 	if strings.HasPrefix(doubt, "/") {

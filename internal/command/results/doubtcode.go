@@ -20,13 +20,18 @@ var codeNames = []string{"error_code", "errorcode", "error-code", "err_code", "e
 // fineWords are the first words of such members that say that there was no error.
 var fineWords = []string{"success", "successful", "succeeded", "ok", "none", "noerror", "null", "approved", "accepted", "completed", "created"}
 
+// resultNames are the names of members for the code of a result at the top of an answer, in small letters.
+var resultNames = []string{
+	"code", "resultcode", "result_code", "responsecode", "response_code", "returncode", "return_code", "statuscode", "status_code",
+}
+
 // codeWords are words of a member "code" against a success, beside those of doubtWords that leave nothing open.
 var codeWords = []string{
 	"insufficient", "exceeded", "unauthorized", "forbidden", "blocked", "expired", "missing", "duplicate", "not", "unavailable", "timeout", "err", "unknown",
 }
 
 // doubtOfCode returns the code of an error among the members of an object, such as /code=E_LIMIT; "" if there is none. before is the pointer to the object: a
-// member "code" counts at the top alone.
+// member of resultNames, and a number as "status", count at the top alone.
 func doubtOfCode(before string, object map[string]any) string {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		text, found := jsonpointer.Text([]any{object[name]}, "/0")
@@ -34,7 +39,9 @@ func doubtOfCode(before string, object map[string]any) string {
 			continue
 		}
 		_, isNumber := object[name].(json.Number)
-		if isErrorCode(name, text) || before == "" && strings.EqualFold(name, "code") && isBadCode(text, isNumber) {
+		low := strings.ToLower(name)
+		isResult := slices.Contains(resultNames, low) || low == "status" && isNumber
+		if isErrorCode(name, text) || before == "" && isResult && isBadCode(text, isNumber) {
 			return pointerTo(before, name) + "=" + text
 		}
 	}

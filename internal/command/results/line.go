@@ -51,23 +51,37 @@ type Line struct {
 	BodyDropped bool            `json:"body_dropped,omitempty"`
 	// Dropped are the pointers to the members that the journal does not keep of this answer.
 	Dropped []string `json:"dropped,omitempty"`
+	// Doubt names the words of an answer against its success: see doubtOf. It changes no result.
+	Doubt string `json:"doubt,omitempty"`
 	// Error is the reason if the operation is not done.
 	Error *LineError `json:"error,omitempty"`
 
+	Requests int       `json:"-"` // handed to the network for it by this run: see Made
 	Exit     int       `json:"-"`
 	GoesOn   bool      `json:"-"` // it is in doubt, and the same command goes on with it
 	Unread   bool      `json:"-"` // its message says how to teach the command the answer's meaning
 	Joined   bool      `json:"-"` // another call has the same attempts
-	Doubt    string    `json:"-"` // words against a success: see doubtOf
 	Asked    bool      `json:"-"` // a success of an earlier run that was not judged by the --done of this one: see Asked
 	Against  string    `json:"-"` // what the --done of this run has against it
 	Due      time.Time `json:"-"` // of an operation that waits: when its next attempt may be made
-	Next     Result    `json:"-"` // of the operation's next generation; empty: there is none
+	Next     Result    `json:"-"` // of the operation's latest later generation; empty: there is none
+	NextAt   int       `json:"-"` // the number of that generation
 	Was      string    `json:"-"` // the next step of an operation that was told as done before a --declined made a decline of it; "": it was not
 	First    int       `json:"-"` // the generation of it that must be run before the one of this run; 0: none
 	Bare     bool      `json:"-"` // it was rejected by a page or an empty answer, as something in front of the API gives
+	Stands   Standing  `json:"-"` // what a mismatched row's key stands for
 	NotBegun error     `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried
 }
+
+// Standing names the request of the key of a mismatched row.
+type Standing int
+
+// The kinds of Standing.
+const (
+	StandsElsewhere Standing = iota // another request
+	StandsRefused                   // another request, which was refused for certain
+	StandsReplaced                  // this request, in whose place a person has begun another operation
+)
 
 // shortWait is a pause after an attempt that no line has to name: until somebody runs the command again, it is over.
 const shortWait = time.Minute
@@ -102,6 +116,7 @@ func (l *Line) Marshal() []byte {
 		}
 		m = append(before, ']')
 	}
+	m = m.textIf("doubt", l.Doubt)
 	if l.Error != nil {
 		m = append(m.name("error"), members{}.text("code", l.Error.Code).text("message", l.Error.Message)...)
 		m = append(m, '}')
@@ -113,6 +128,7 @@ func (l *Line) Marshal() []byte {
 // if the value is zero.
 type members []byte
 
+// name appends the name of a member, and the comma or brace before it. The value must follow.
 func (m members) name(name string) members {
 	before := byte(',')
 	if len(m) == 0 {
@@ -121,12 +137,15 @@ func (m members) name(name string) members {
 	return append(append(append(m, before, '"'), name...), `":`...)
 }
 
+// text appends a member with a text as its value.
 func (m members) text(name, value string) members { return words.AppendJSON(m.name(name), value) }
 
+// number appends a member with a number as its value.
 func (m members) number(name string, value int) members {
 	return strconv.AppendInt(m.name(name), int64(value), 10)
 }
 
+// textIf appends a member, unless the value is empty.
 func (m members) textIf(name, value string) members {
 	if value == "" {
 		return m
@@ -134,6 +153,7 @@ func (m members) textIf(name, value string) members {
 	return m.text(name, value)
 }
 
+// numberIf appends a member, unless the value is zero.
 func (m members) numberIf(name string, value int) members {
 	if value == 0 {
 		return m
@@ -214,6 +234,7 @@ func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDon
 	list.Unseen(l)
 }
 
+// lineOf returns the line of a result, without its class and its answer.
 func lineOf(res oncehttp.Result) Line {
 	return Line{
 		Key: string(res.Key), Outcome: res.Outcome.String(), Source: SourceName(res.Source),
@@ -259,7 +280,7 @@ func Failed(key oncehttp.Key, err error) Line {
 	if mine := e.Attempts > 0 && e.State == persist.StatePending; standsInTheWay(err) && !mine { // it was pending before the attempt that ended it
 		l.State = e.State.String()
 	}
-	if answerIsGone(err) { // its outcome is known, and there is no more to do
+	if answerIsGone(err) || isErased(err) && l.Result == Done { // its outcome is known, and there is no more to do
 		l.Source, l.Error = SourceName(oncehttp.SourceJournal), nil
 	}
 	if e.Answer != nil && !errors.Is(err, oncehttp.ErrKeyReused) { // it would show another request's answer
@@ -271,8 +292,8 @@ func Failed(key oncehttp.Key, err error) Line {
 	return l
 }
 
-// Standing takes what a record that kept its operation from being sent says of it. settle is the command that settles it.
-func (l *Line) Standing(rec *persist.Record, settle string) {
+// Standing takes what a record that kept its operation from being sent says of it. settle is the command that settles it, as far as its keys, and journal names the journal.
+func (l *Line) Standing(rec *persist.Record, settle, journal string) {
 	l.Source = SourceName(oncehttp.SourceJournal)
 	switch {
 	case rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent && rec.Sends > 0:
@@ -283,7 +304,7 @@ func (l *Line) Standing(rec *persist.Record, settle string) {
 				l.Error.Message += "; last attempt: " + why
 			}
 		}
-		l.Error.Message += "; look at the server, and say what happened: " + settle
+		l.Error.Message += "; look at the server, and say what happened: " + settle + " --happened" + journal + "; or, if it took no effect: " + settle + " --absent" + journal
 	}
 }
 
@@ -307,6 +328,7 @@ func standsInTheWay(err error) bool {
 	return false
 }
 
+// SourceName returns the name of a source in lines; "" for an unknown one.
 func SourceName(s oncehttp.Source) string {
 	switch s {
 	case oncehttp.SourceServer:

@@ -25,6 +25,7 @@ type requestFields struct {
 	fields request.Fields // of a request that is there
 }
 
+// readRequest reads the fields of the record's request once. A request that the journal no longer has is left empty.
 func readRequest(rec *persist.Record) requestFields {
 	r := requestFields{rec: rec}
 	if !rec.RequestGone() {

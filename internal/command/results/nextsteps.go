@@ -22,20 +22,17 @@ const doubtsMax = 5
 
 const runAgain = "run the same command again"
 
+// giveAgain is the next step where a journal's operations, or its other clients, have credentials and this run has none.
+const giveAgain = runAgain + ", with their credentials (-H)"
+
+// doneBefore is the next step of refusals that speak of the key, or of something that was done before: a new key could pay twice.
+const doneBefore = "the answers speak of the key, or say that something was done before: another request, maybe of this row, may have taken effect; find that out before any is sent " +
+	"under another key, and say what such an answer means (--already-done, or mismatch in a profile file: oncehttp profile new)"
+
+// nextStep returns the next step of a group, "" if there is none. journal is its name for a shell; generation is that of the run, 0 of a command that has none.
 func (g Group) nextStep(journal string, generation int) string {
-	switch {
-	case g.next == Done, g.next == Duplicate:
-		return fmt.Sprintf("generation %d of them is %s: nothing more is to be sent for them", generation+1, g.next)
-	case g.next == "" && g.was != "":
-		return g.was
-	case g.next != "":
-		return fmt.Sprintf("generation %d of them is %s: go on with --generation %d", generation+1, g.next, generation+1)
-	}
-	switch {
-	case g.first == 1:
-		return fmt.Sprintf("run the command without --generation %d first", generation)
-	case g.first > 1:
-		return fmt.Sprintf("run the command with --generation %d first", g.first)
+	if step := g.beside(journal, generation); step != "" {
+		return step
 	}
 	anew := ""
 	if generation > 0 {
@@ -49,13 +46,16 @@ func (g Group) nextStep(journal string, generation int) string {
 	case Held:
 		return "oncehttp journal stuck --journal " + journal
 	case Declined:
+		if g.before && anew != "" {
+			return doneBefore
+		}
 		return anew
 	case Accepted:
 		return "the server took them on, and they may still fail: ask it what came of them; nothing more is sent for them"
 	case Invalid:
 		switch {
-		case g.ofKey:
-			return "the answers speak of the key: another request under it may have taken effect; find that out before any is sent under another key, and say what such an answer means in a profile file (mismatch: oncehttp profile new)"
+		case g.before:
+			return doneBefore
 		case anew == "":
 		case g.Status == 404 || g.Status == 405:
 			return "check --url; then, with the right one or corrected rows, " + anew
@@ -63,7 +63,10 @@ func (g Group) nextStep(journal string, generation int) string {
 			return "correct the rows; then " + anew
 		}
 	case Mismatch:
-		return "the key stands for other content; oncehttp journal show KEY --journal " + journal
+		if g.stands == StandsRefused && anew != "" {
+			return "the key stands for another request, which was refused for certain; " + anew
+		}
+		return "the key stands for another request; oncehttp journal show KEY --journal " + journal
 	case Rejected:
 		return g.afterRejected(anew)
 	case Unknown:
@@ -71,30 +74,59 @@ func (g Group) nextStep(journal string, generation int) string {
 			return "nothing more is sent; oncehttp journal show KEY --journal " + journal
 		}
 		if g.Code == "answer_unread" {
-			return "nothing more is sent; ask the API what came of them (oncehttp journal show KEY --journal " + journal + ")"
+			return "nothing more is sent; ask the API what came of them (oncehttp journal show KEY --journal " + journal + "); oncehttp journal declined --forget VALUE --journal " + journal + " counts them as done, and all else that a --declined with that VALUE alone made unknown or declined"
 		}
 		if g.Code == "bad_request" { // another call began it
 			return "see the rows' messages; oncehttp journal resume --journal " + journal
+		}
+		if g.Code == CodeCredentials {
+			return giveAgain
 		}
 		return runAgain + g.afterSame(journal)
 	}
 	return ""
 }
 
-// afterSame is the next step if another run gets an answer again that settles nothing; "" if the rows' messages do not speak of it.
+// beside is nextStep where something else than the operation itself tells it: another generation, what a person has begun in its place, or an earlier run.
+func (g Group) beside(journal string, generation int) string {
+	switch {
+	case g.next == Done, g.next == Duplicate:
+		return fmt.Sprintf("generation %d of them is %s: nothing more is to be sent for them", g.nextAt, g.next)
+	case g.next != "":
+		return fmt.Sprintf("generation %d of them is %s: go on with --generation %d", g.nextAt, g.next, g.nextAt)
+	case g.was != "":
+		return g.was
+	case g.first == 1:
+		return fmt.Sprintf("run the command without --generation %d first", generation)
+	case g.first > 1:
+		return fmt.Sprintf("run the command with --generation %d first", g.first)
+	case g.Code == "other_account":
+		return "their keys stand there under another account, or under none, and may be the same business: run the command for that account, or give them to one (oncehttp journal assign KEY --account NAME --journal " + journal + "); nothing is sent beside them"
+	case g.stands == StandsReplaced && g.Result == Unknown:
+		return "other operations were begun in their place, and have not ended: oncehttp journal resume --journal " + journal + ", or a worker, goes on with those; nothing is to be sent for these rows"
+	case g.stands == StandsReplaced:
+		return "other operations were begun in their place (by journal rekey or redrive, or as a later generation): nothing is to be sent for these rows; what came of those: oncehttp journal show KEY --journal " + journal
+	}
+	return ""
+}
+
+// afterSame returns the next step if another run gets an answer again that settles nothing; "" if the rows' messages do not speak of it.
 func (g Group) afterSame(journal string) string {
-	if !g.unread {
+	kept := g.Status >= 500 && g.Status != http.StatusBadGateway && g.Status != http.StatusServiceUnavailable && g.Status != http.StatusGatewayTimeout
+	if !g.unread && !kept { // an API may keep such an error under the key, and give it each time
 		return ""
 	}
 	return "; where the same answer comes again, say what it means, as the rows' messages say, or ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " +
 		journal
 }
 
-// afterRejected is the next step after nothing happened.
+// afterRejected returns the next step after nothing happened.
 func (g Group) afterRejected(anew string) string {
 	switch {
 	case g.Code == "settled":
 		return anew
+	case g.Code == CodeCredentials:
+		return giveAgain
 	case g.Code == "key_invalid", g.Code == "bad_request", g.Code == "body_too_large":
 		return "correct the rows"
 	case g.Status == http.StatusTooManyRequests:

@@ -35,14 +35,14 @@ func TestNextStepsOfOpenEnds(t *testing.T) {
 	}
 }
 
-// TestTakenBack: rows that the end of a run stopped are told apart by whether they were attempted, and their attempts count.
+// TestTakenBack: rows that the end of a run stopped are told apart by whether they were attempted.
 func TestTakenBack(t *testing.T) {
 	t.Parallel()
 	var ta results.Tally
 	ta.TakeBack(&results.Line{Attempts: 3})
 	ta.TakeBack(&results.Line{})
 	ta.NotTried = 5
-	if got, want := ta.Summary("in.csv"), "in.csv: 5 rows: 4 not looked at, 1 stopped before a send; 3 attempts"; got != want {
+	if got, want := ta.Summary("in.csv"), "in.csv: 5 rows: 4 not looked at, 1 stopped before a send; 0 requests sent"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	want := []string{"4 not looked at, and an earlier run may have ended them: run the same command again", "1 stopped before a send, and nothing happened: run the same command again"}

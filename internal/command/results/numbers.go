@@ -71,7 +71,7 @@ func (n Numbers) Minor(cell, currency string) (string, error) {
 	return "", fmt.Errorf("%q has more decimals than %s, which has %d", words.Clip(cell), currency, digits)
 }
 
-// IsWhole reports whether a number has no more than so many decimals, zeros at its end left out.
+// IsWhole reports whether d has at most digits decimals. Zeros at its end do not count.
 func (d *Decimal) IsWhole(digits int) bool {
 	return d.Scale <= digits || new(big.Int).Rem(&d.units, tenTo(d.Scale-digits)).Sign() == 0
 }

@@ -20,6 +20,7 @@ type printer struct {
 	ready lineHeap
 	bytes int
 	lost  []Placed
+	left  int // lines not printed since the journal failed
 }
 
 const (
@@ -40,8 +41,12 @@ type Placed struct {
 // called after Run.
 func (p *printer) Lost() []Placed { return p.lost }
 
+// Unprinted returns the number of lines that were not printed since the journal failed. It is called after Run.
+func (p *printer) Unprinted() int { return p.left }
+
 // lose notes the lines of operations that this run has ended.
 func (p *printer) lose(batch []Placed) {
+	p.left += len(batch)
 	for _, l := range batch {
 		if l.Text = nil; l.Key != "" {
 			p.lost = append(p.lost, l)
@@ -54,8 +59,8 @@ func NewPrinter(w io.Writer, flush func(context.Context) error) *printer {
 	return &printer{out: bufio.NewWriterSize(w, 64<<10), flush: flush}
 }
 
-// Run prints until lines is closed. After an error nothing more is printed; failed is then called
-// once, and the rest of the lines is taken and dropped, so no sender waits for ever.
+// Run prints the lines until the channel is closed. After an error it prints nothing more: it calls failed once, and goes on receiving, so no sender
+// waits for ever.
 func (p *printer) Run(ctx context.Context, lines <-chan Placed, failed func(error)) error {
 	var broken error
 	for first := range lines {
@@ -69,9 +74,10 @@ func (p *printer) Run(ctx context.Context, lines <-chan Placed, failed func(erro
 			failed(broken)
 		}
 	}
-	if broken == nil {
-		p.release(0, 0)
-		broken = p.written()
+	p.release(0, 0) // what waits for its turn is durable
+	if err := p.written(); err != nil {
+		p.left = 0 // that error says so
+		return err
 	}
 	return broken
 }
@@ -94,6 +100,7 @@ func gather(first Placed, lines <-chan Placed) []Placed {
 	return batch
 }
 
+// print makes the ends of the operations durable, and then prints the lines whose turn it is. The others wait in p.ready.
 func (p *printer) print(ctx context.Context, batch []Placed) error {
 	if err := p.flush(ctx); err != nil {
 		return err

@@ -51,7 +51,29 @@ func TestPrinterJournalFails(t *testing.T) {
 	if !errors.Is(err, broken) || told != 1 || out.Len() != 0 {
 		t.Errorf("error %v, told %d times, printed %q", err, told, out.String())
 	}
-	if n := len(p.Lost()); n != 7 {
-		t.Errorf("%d lost, want 7", n)
+	if n := len(p.Lost()); n != 7 || p.Unprinted() != 10 {
+		t.Errorf("%d lost and %d not printed, want 7 and 10", n, p.Unprinted())
+	}
+}
+
+// TestPrinterWaitingLines: lines that are durable, and wait for an earlier row, are printed although the journal fails then.
+func TestPrinterWaitingLines(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	flushes := 0
+	p := results.NewPrinter(&out, func(context.Context) error {
+		if flushes++; flushes > 1 {
+			return errors.New("no disk")
+		}
+		return nil
+	})
+	lines, failed := make(chan results.Placed), make(chan error, 1)
+	go func() { failed <- p.Run(t.Context(), lines, func(error) {}) }()
+	lines <- results.Placed{Seq: 1, Text: []byte("second\n")}
+	lines <- results.Placed{Seq: 0, Text: []byte("first\n")}
+	lines <- results.Placed{Seq: 2, Text: []byte("third\n")}
+	close(lines)
+	if err := <-failed; err == nil || out.String() != "second\n" || p.Unprinted() != 2 {
+		t.Errorf("%v, printed %q, %d not printed; want the second line, and 2", err, out.String(), p.Unprinted())
 	}
 }

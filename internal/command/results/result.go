@@ -61,6 +61,10 @@ func (list Declines) Confirmed(rec *persist.Record) Line {
 		Attempts: rec.Attempts, Sends: rec.Sends,
 	}
 	l.Exit = l.Result.Exit()
+	if rec.Answer == nil && l.Result == Unknown && rec.State == persist.StateConfirmed && rec.Evidence == nil {
+		l.Status, l.State = rec.Status, rec.State.String()
+		l.Error = &LineError{Code: "answer_unread", Message: "the answer was pruned, so that --declined was not looked for in it; ask the API what came of it"}
+	}
 	if a := rec.Answer; a != nil && rec.State == persist.StateConfirmed {
 		text := TextOf(a.Header, a.Body)
 		l.Dropped = a.Dropped
@@ -76,7 +80,7 @@ type Result string
 const (
 	Done      Result = "done"      // a 2xx, and no decline was seen in it
 	Accepted  Result = "accepted"  // a 202: the server has taken it on, and it may still fail
-	Declined  Result = "declined"  // the business said no: 402, or an answer named by --declined, at any status
+	Declined  Result = "declined"  // the business said no: 402, or an answer named by --declined, a 2xx or a final 4xx
 	Invalid   Result = "invalid"   // any other final 4xx
 	Rejected  Result = "rejected"  // nothing happened, and nothing is pending
 	Mismatch  Result = "mismatch"  // the key belongs to another request; this one took no effect
@@ -85,6 +89,7 @@ const (
 	Duplicate Result = "duplicate" // done before: by another row of the file, or so the server says; held if the server names no earlier one
 )
 
+// All returns all results, in the order of a summary.
 func All() []Result {
 	return []Result{
 		Done, Accepted, Duplicate, Declined, Invalid, Rejected, Mismatch, Held, Unknown,
@@ -100,6 +105,7 @@ func Help() string {
 	return strings.Join(words, ", ")
 }
 
+// Parse returns the results with these names. An unknown name is an error.
 func Parse(names []string) ([]Result, error) {
 	var results []Result
 	for _, name := range names {
@@ -129,9 +135,9 @@ type Declines []decline
 // decline is a JSON pointer into an answer's body and the text at it.
 type decline struct{ pointer, equals string }
 
-// BindDeclines binds --declined.
+// BindDeclines adds --declined to fs. Its values go to to.
 func BindDeclines(fs *pflag.FlagSet, to *[]string) {
-	fs.StringArrayVar(to, "declined", nil, "an answer that is a refusal whatever its status, as JSON pointer and text, such as '/resultCode=Refused'; may be repeated")
+	fs.StringArrayVar(to, "declined", nil, "an answer of 2xx or a final 4xx that is a refusal, as JSON pointer and text, such as '/resultCode=Refused'; of 401, 403, 407, 409, 425, 429 and 5xx the status counts alone; may be repeated")
 }
 
 // ParseDeclines parses the values of --declined: POINTER=TEXT, split at the first "=".
@@ -180,8 +186,8 @@ func (list Declines) Reads(without []string) (pointer, leaves string) {
 	return "", ""
 }
 
-// leftOut reports whether the value at a pointer, or a part of it, is missing in an answer without others. They may have been taken out of the items of a
-// list, too.
+// leftOut reports whether the value at a pointer, or a part of it, is missing in an answer from which the values at the pointers without were taken.
+// These may have been taken out of each item of a list, too.
 func leftOut(pointer string, without []string) bool {
 	inAny := func(string) bool { return true }
 	return slices.ContainsFunc(without, func(out string) bool {
@@ -194,7 +200,7 @@ func (list Declines) Unseen(l *Line) {
 	if !list.MayHide(l.Result, l.BodyDropped, l.Dropped) {
 		return
 	}
-	why := "the answer is over 1 MiB or a stream"
+	why := "the answer was pruned, or is over 1 MiB or a stream"
 	if !l.BodyDropped {
 		why = "the journal keeps the answer without " + strings.Join(l.Dropped, ", ")
 	}
@@ -224,10 +230,17 @@ func (list Declines) ResultOfAnswer(status int, body []byte, alreadyDone, refuse
 // ResultOfRecord returns the result of an operation by its record. A pruned answer is judged by its status and its effect: a status of
 // 400 or more with an effect belongs to a repeat after the effect. A pending or abandoned operation is Unknown.
 func (list Declines) ResultOfRecord(rec *persist.Record) Result {
+	if rec.Evidence != nil && rec.State.Final() && oncehttp.OutcomeOf(rec) == oncehttp.OutcomeUnknown {
+		return Unknown // an event of the API contradicts its end
+	}
 	switch rec.State {
 	case persist.StateConfirmed:
 		if rec.Answer == nil { // pruned: the status and the effect are left
-			return list.ResultOfAnswer(rec.Status, nil, rec.Status >= 400 && rec.FinalEffect() == persist.EffectHappened, rec.FinalEffect() == persist.EffectRefused)
+			result := list.ResultOfAnswer(rec.Status, nil, rec.Status >= 400 && rec.FinalEffect() == persist.EffectHappened, rec.FinalEffect() == persist.EffectRefused)
+			if list.MayHide(result, true, nil) {
+				return Unknown
+			}
+			return result
 		}
 		result := list.ResultOfAnswer(rec.Answer.Status, TextOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone && !isOwn(rec.Attempts), rec.FinalEffect() == persist.EffectRefused)
 		if list.MayHide(result, rec.Answer.BodyDropped, rec.Answer.Dropped) {
@@ -274,6 +287,8 @@ func resultOfEffect(e *oncehttp.Error) Result {
 	switch effect := e.Effect(); {
 	case effect == oncehttp.EffectAbsent:
 		return Rejected
+	case effect == oncehttp.EffectUnknown && e.State != persist.StateMismatched: // erased, or an event of the API contradicts its end
+		return Unknown
 	case effect == oncehttp.EffectUnknown:
 		return Mismatch
 	case e.Answer != nil:
@@ -284,6 +299,12 @@ func resultOfEffect(e *oncehttp.Error) Result {
 		return Accepted
 	}
 	return Done
+}
+
+// isErased reports whether an operation was decided before, by an answer of the API, and nothing but that is left of it.
+func isErased(err error) bool {
+	person := errors.Is(err, oncehttp.ErrSettled) || errors.Is(err, oncehttp.ErrAbandoned)
+	return errors.Is(err, oncehttp.ErrFinal) && !errors.Is(err, oncehttp.ErrKeyReused) && !person
 }
 
 // answerIsGone reports whether an operation was decided before, and no call can have its answer any more.
@@ -300,7 +321,7 @@ type LineError struct {
 	Message string `json:"message"`
 }
 
-// errorCodes are the codes of errors, the most telling first.
+// errorCodes returns the codes of errors, the most telling first.
 func errorCodes() []struct {
 	is   error
 	code string
@@ -318,6 +339,7 @@ func errorCodes() []struct {
 	}
 }
 
+// errorOf returns the error of a line: a code for programs and a text for people.
 func errorOf(err error) *LineError {
 	code := "no_answer"
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) {
@@ -334,8 +356,15 @@ func errorOf(err error) *LineError {
 			break
 		}
 	}
-	return &LineError{Code: code, Message: words.OneLine(err)}
+	text := words.OneLine(err)
+	if code == "bad_request" && strings.Contains(text, words.GiveCredentials) {
+		code = CodeCredentials
+	}
+	return &LineError{Code: code, Message: text}
 }
+
+// CodeCredentials is the code of an error about credentials that this run was not given.
+const CodeCredentials = "credentials_missing"
 
 // httpCode returns the code of an answer that has none of its own.
 func httpCode(status int) string { return fmt.Sprintf("http_%d", status) }

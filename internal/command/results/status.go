@@ -12,10 +12,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// StatusOfError returns the exit status for the error of one operation. An operation not sent is still to do: the same command again
-// sends it. So is one refused by the server for now, as with 429, or by something in front of the API. An operation with credentials
-// refused by the API, or refused by the journal, is not. If an operation was decided before and its answer is gone, the status is that
-// of the decision.
+// StatusOfError returns the exit status for the error of one operation. An operation that was not sent is still to do: the same command sends it
+// later. The same holds if the server refused it for now, as with 429, or a proxy in front of the API refused it. It does not hold if the API refused
+// the credentials, or the journal refused the operation. If the operation was decided before and its answer is gone, the status is that of the
+// decision.
 func StatusOfError(err error) int {
 	var e *oncehttp.Error
 	switch {
@@ -28,7 +28,7 @@ func StatusOfError(err error) int {
 			return terminal.ExitUnknown
 		}
 		return terminal.ExitRefused
-	case answerIsGone(err) && errors.As(err, &e):
+	case (answerIsGone(err) || isErased(err)) && errors.As(err, &e):
 		return resultOfEffect(e).Exit()
 	case errors.Is(err, oncehttp.ErrSettled):
 		return terminal.ExitRefused
@@ -38,7 +38,8 @@ func StatusOfError(err error) int {
 	return terminal.ExitUnknown
 }
 
-// credentialsRefused reports whether the API itself, and nothing in front of it, refused the credentials.
+// credentialsRefused reports whether the API itself refused the credentials: with a 401, 403 or 407, and a body other than HTML. An empty body or an
+// HTML page is from a proxy in front of the API, or from a firewall.
 func credentialsRefused(a *persist.Answer) bool {
 	switch a.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
@@ -47,7 +48,7 @@ func credentialsRefused(a *persist.Answer) bool {
 	return false
 }
 
-// bareAnswer reports whether an answer is a page or empty, as from something in front of the API.
+// bareAnswer reports whether an answer is empty or an HTML page, as from a proxy in front of the API.
 func bareAnswer(a *persist.Answer) bool {
 	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	text := strings.ToLower(string(bytes.TrimSpace(a.Body[:min(len(a.Body), 512)])))

@@ -21,10 +21,11 @@ type Tally struct {
 	NotTried  int // rows without an end, those of TakeBack among them
 	stopped   int // of TakeBack: attempted before
 	journaled int // answered by the journal
-	attempts  int
+	requests  int // handed to the network by this run
 	Exit      int
 	groups    map[Group]int
 	Restored  bool // the journal was restored from a backup: a refusal of a new row says nothing of an earlier send
+	Lost      bool // the journal was moved or deleted meanwhile: a new one would send all once more
 	Parted    bool // pending operations are called so, as in control totals, and not unknown
 	doubts    map[doubted]int
 	open      map[Result]int // ended, and perhaps not recorded
@@ -43,25 +44,25 @@ type Group struct {
 	Result Result
 	Status int    // of the answer; 0 is none
 	Code   string // of the error if there is no answer of the server's
-	next   Result // of the next generation
+	next   Result // of the latest later generation
+	nextAt int    // its number
 	first  int    // the generation to be run first
 	was    string // the next step of those that were told as done before they were declined
 	bare   bool   // it was refused by a page or an empty answer
 	goesOn bool   // it is pending
 	unread bool   // the row's message says how to teach the command the answer's meaning
-	ofKey  bool   // the answer speaks of idempotency
-	later  bool   // it was rejected, or is pending, and may be tried again only later
+	before bool   // the answer speaks of idempotency, or says that something was done before
+	stands Standing
+	later  bool // it was rejected, or is pending, and may be tried again only later
 }
 
 // Add counts one operation.
 func (t *Tally) Add(l *Line) {
 	t.Rows++
 	t.Exit = terminal.Worse(t.Exit, l.Exit)
-	switch {
-	case l.Source == SourceName(oncehttp.SourceJournal):
+	t.requests += l.Requests
+	if l.Source == SourceName(oncehttp.SourceJournal) {
 		t.journaled++
-	case !l.Joined:
-		t.attempts += l.Attempts
 	}
 	if !l.Due.IsZero() && (t.due.IsZero() || l.Due.Before(t.due)) {
 		t.due = l.Due
@@ -78,7 +79,7 @@ func (t *Tally) Add(l *Line) {
 			of.doubt = "" // one line for each row is enough
 		}
 		if _, known := t.doubts[of]; !known && of.against == "" && len(t.doubts) >= doubtsMax {
-			of.doubt = "other such words"
+			of.doubt = furtherDoubts
 		}
 		t.doubts[of]++
 	}
@@ -89,11 +90,12 @@ func (t *Tally) Add(l *Line) {
 	t.groups[g]++
 }
 
-// TakeBack counts the attempts at a row that the end of the run stopped before anything was sent. The row itself has no end, and is one of NotTried.
-func (t *Tally) TakeBack(l *Line) {
-	if t.attempts += l.Attempts; l.Attempts > 0 {
+// TakeBack counts a row that was tried, and that the end of the run stopped before anything was sent. The row itself has no end, and is one of NotTried.
+func (t *Tally) TakeBack(l *Line) (tried bool) {
+	if l.Attempts > 0 {
 		t.stopped++
 	}
+	return l.Attempts > 0
 }
 
 // Untried returns the number of rows without an attempt.
@@ -102,8 +104,8 @@ func (t *Tally) Untried() int { return t.NotTried - t.stopped }
 // groupOf returns the group of an operation.
 func groupOf(l *Line) Group {
 	g := Group{
-		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, first: l.First, was: l.Was,
-		later: (l.Result == Rejected || l.GoesOn) && !l.Due.IsZero(), ofKey: l.Result == Invalid && bytes.Contains(bytes.ToLower(l.Body), []byte("idempoten")),
+		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, nextAt: l.NextAt, first: l.First, was: l.Was, stands: l.Stands,
+		later: (l.Result == Rejected || l.GoesOn) && !l.Due.IsZero(), before: (l.Result == Invalid || l.Result == Declined) && saysBefore(l.Body),
 	}
 	switch l.Result {
 	case Held, Rejected, Unknown, Mismatch:
@@ -111,11 +113,17 @@ func groupOf(l *Line) Group {
 			g.Code = l.Error.Code
 		}
 	case Duplicate:
-		if l.State == persist.StateHeld.String() {
+		if l.OfRow == 0 && l.State == persist.StateHeld.String() {
 			g.Code = "held"
 		}
 	}
 	return g
+}
+
+// saysBefore reports whether the answer of a refusal may say that the operation was done before, maybe under another key.
+func saysBefore(body []byte) bool {
+	low := bytes.ToLower(body)
+	return slices.ContainsFunc([]string{"idempoten", "already", "duplicate"}, func(word string) bool { return bytes.Contains(low, []byte(word)) })
 }
 
 // Unrecorded says that one of the operations with this result may not be recorded as ended.
@@ -128,8 +136,11 @@ func (t *Tally) Unrecorded(r Result) {
 
 // called returns the word for a group in the summary and in the next steps.
 func (t *Tally) called(g Group) Class {
-	if t.Parted && g.goesOn {
+	switch {
+	case t.Parted && g.goesOn:
 		return ClassPending
+	case g.Result == Duplicate && g.Code == "held":
+		return ClassHeld
 	}
 	return Class(g.Result)
 }
@@ -208,7 +219,7 @@ func (t *Tally) Summary(name string) string {
 	if t.journaled > 0 {
 		text += fmt.Sprintf("; %d from the journal", t.journaled)
 	}
-	return text + "; " + words.Count(t.attempts, "attempt")
+	return text + "; " + words.Count(t.requests, "request") + " sent"
 }
 
 // detail lists the statuses and codes of one class: " (402)", or with their numbers if there are several.
@@ -239,7 +250,7 @@ func (t *Tally) detail(c Class) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// Text is the status, else the error's code in words; "" if the result says the same.
+// Text returns the status of a group or, without one, the error's code in words; "" if the result says the same.
 func (g Group) Text() string {
 	switch {
 	case g.Status != 0:
@@ -257,6 +268,9 @@ func (g Group) Text() string {
 func (t *Tally) NextSteps(journal string, generation int) []string {
 	var steps, said []string
 	many := map[string]int{}
+	if t.Lost {
+		return []string{"the journal is no longer at its place: put it back there before anything is run again; a new one knows nothing of what was sent, and sends it once more"}
+	}
 	if t.Restored {
 		generation = 0 // none is advised
 	}
@@ -285,7 +299,7 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 		}
 	}
 	if t.asked > 0 {
-		steps = append(steps, fmt.Sprintf("%s of an earlier run %s judged without this --done: the result stands; --declined /POINTER=TEXT names answers that are no success, of these, too",
+		steps = append(steps, fmt.Sprintf("%s of an earlier run %s judged by other --done, --unknown or --declined than these: the result stands; --declined /POINTER=TEXT names answers that are no success, of these, too",
 			words.Count(t.asked, "row"), WasWere(t.asked)))
 	}
 	for _, of := range slices.SortedFunc(maps.Keys(t.doubts), func(a, b doubted) int {

@@ -12,10 +12,10 @@ func TestTallyMergesWhatIsSaidAlike(t *testing.T) {
 	t.Parallel()
 	var ta results.Tally
 	for _, code := range []string{"refused", "refused", "attempts"} {
-		ta.Add(&results.Line{Result: results.Rejected, Status: 429, Attempts: 1, Exit: terminal.ExitUnknown, Error: &results.LineError{Code: code}})
+		ta.Add(&results.Line{Result: results.Rejected, Status: 429, Requests: 1, Exit: terminal.ExitUnknown, Error: &results.LineError{Code: code}})
 	}
-	ta.Add(&results.Line{Result: results.Rejected, Status: 401, Attempts: 1, Exit: terminal.ExitUnknown, Error: &results.LineError{Code: "refused"}})
-	if got, want := ta.Summary("in.csv"), "in.csv: 4 rows: 4 rejected (429 ×3, 401 ×1); 4 attempts"; got != want {
+	ta.Add(&results.Line{Result: results.Rejected, Status: 401, Requests: 1, Exit: terminal.ExitUnknown, Error: &results.LineError{Code: "refused"}})
+	if got, want := ta.Summary("in.csv"), "in.csv: 4 rows: 4 rejected (429 ×3, 401 ×1); 4 requests sent"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	steps := ta.NextSteps("j.db", 1)

@@ -29,10 +29,12 @@ const (
 	ClassUnknown Class = Class(Unknown)
 	ClassUnsent  Class = "unsent"        // never sent
 	ClassUntried Class = "not looked at" // by this run; an earlier one may have ended them
+	ClassStopped Class = "stopped before a send"
 )
 
+// AllClasses returns all classes, in the order of a summary.
 func AllClasses() []Class {
-	classes := make([]Class, 0, 14)
+	classes := make([]Class, 0, 15)
 	classes = append(classes, ClassNew, ClassChanged)
 	for _, r := range All() {
 		if r == Unknown {
@@ -40,7 +42,7 @@ func AllClasses() []Class {
 		}
 		classes = append(classes, Class(r))
 	}
-	return append(classes, ClassUnsent, ClassUntried)
+	return append(classes, ClassUnsent, ClassUntried, ClassStopped)
 }
 
 // Class returns the class of a row's line.
@@ -54,7 +56,7 @@ func (l *Line) Class() Class {
 	return Class(l.Result)
 }
 
-// ClassOfRecord is the class of an operation as it stands in the journal.
+// ClassOfRecord returns the class of an operation as it stands in the journal.
 func (list Declines) ClassOfRecord(rec *persist.Record) Class {
 	switch rec.State {
 	case persist.StateHeld:
@@ -105,7 +107,7 @@ func (t *Totals) AddWithout(c Class) {
 	t.without[c]++
 }
 
-// Currencies returns the occurring currencies in alphabetical order.
+// Currencies returns all currencies of the totals in alphabetical order; "" is among them for amounts without a currency.
 func (t *Totals) Currencies() []string {
 	seen := map[string]bool{}
 	for of := range t.Parts {
@@ -148,7 +150,7 @@ func (t *Totals) label(currency string) string {
 	return strings.TrimSpace("total " + t.Name + " " + currency)
 }
 
-// Sums returns a line for each currency: the whole, without its parts.
+// Sums returns a line for each currency with the sum and the number of all its rows. noun names a row.
 func (t *Totals) Sums(noun string) []string {
 	var lines []string
 	for _, currency := range t.Currencies() {
@@ -223,6 +225,7 @@ func (t *Totals) Views() []TotalView {
 // SumFlags select the amounts to add up of operations in a journal.
 type SumFlags struct{ Amount, currency string }
 
+// Bind adds --sum and --currency to fs.
 func (f *SumFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Amount, "sum", "", "JSON pointer to an amount of the requests, which is added up, such as /amount")
 	fs.StringVar(&f.currency, "currency", "", "with --sum: JSON pointer to the currency, each of which has a sum of its own (default: "+DefaultCurrency+", where the requests have it)")

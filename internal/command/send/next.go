@@ -22,6 +22,8 @@ func (f *sendFlags) nextStep(ctx context.Context, ses *session.Session, l *resul
 		return "if this is another operation, say another --key; else send the request as it was"
 	case l.Result == results.Held:
 		return settleStep(ctx, ses, l.Key)
+	case l.Error != nil && l.Error.Code == results.CodeCredentials:
+		return again + ", with its credentials (-H)"
 	case l.Result == results.Unknown && l.GoesOn && !l.Due.IsZero():
 		return afterWait(l.Due, again)
 	case l.Result == results.Unknown && l.GoesOn:

@@ -42,7 +42,7 @@ func (f *sendFlags) setUser(header http.Header) error {
 	return nil
 }
 
-// body reads the data. It is bounded as the client bounds a request.
+// body returns the values of --data, joined by "&". A body of more than input.RowBytesMax bytes is an error. stdin is read for the value @-.
 func (f *sendFlags) body(stdin io.Reader) ([]byte, error) {
 	var body []byte
 	for i, text := range f.data {

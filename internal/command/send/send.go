@@ -118,6 +118,7 @@ func (f *sendFlags) note(s terminal.Streams, format string, args ...any) {
 	}
 }
 
+// run checks the flags, opens the journal, and sends one request. The error has the exit status.
 func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.Streams) error {
 	cfg, header, err := f.Config(s.Err)
 	if err == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// KeepDeclines notes the values of --declined in the journal, so that whoever reads it later has the results of this run without saying
-// them again. The run has those of earlier runs, too. warn is told of these, and where values cannot be kept; that is no error of the run.
+// KeepDeclines notes the values of --declined in the journal. So every later reader of the journal has the results of this run without the flag, and
+// the run has those of earlier runs. warn is called with a text about the earlier values, and if values cannot be kept; that is no error of the run.
 func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(string)) error {
 	if err := f.TakeDeclines(ctx, ses, warn); err != nil || len(f.declinedTexts) == 0 {
 		return err
@@ -102,7 +102,7 @@ func ForgetDeclines(ctx context.Context, ses *Session, texts []string) error {
 
 // DeclinedBy returns the sentence about the declines of earlier runs.
 func DeclinedBy(texts []string) string {
-	return "declined is also " + strings.Join(texts, " or ") + ", as batch and send were told (oncehttp journal declined --forget takes one back)"
+	return "declined is also " + strings.Join(texts, " or ") + ", as batch and send were told (oncehttp journal declined --forget VALUE takes one back)"
 }
 
 // KnownDeclines returns the declines of the journal's earlier runs, and their texts. A role without the right to read them learns none.

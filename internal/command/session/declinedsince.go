@@ -51,7 +51,7 @@ func sinceOf(ctx context.Context, ses *Session, texts, known []string, now time.
 	return all, nil
 }
 
-// digestOf is the name of a text in persist.FactDeclinedSince, whose size is bounded.
+// digestOf returns the name of a text in persist.FactDeclinedSince, whose size is bounded.
 func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:4])

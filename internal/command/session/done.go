@@ -19,6 +19,7 @@ import (
 // does not tell it. With them --declined does so, too; alone it only names results.
 type OutcomeFlags struct{ done, unknown []string }
 
+// Bind adds --done and --unknown to fs.
 func (f *OutcomeFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.done, "done", nil, "the only 2xx that is a success, as JSON pointer and text, such as '/status=succeeded'; other ones are held, or refused by --declined; it judges what is begun with it, and no end that the journal has; may be repeated")
 	fs.StringArrayVar(&f.unknown, "unknown", nil, "with --done: a 2xx that is held whatever else it says, such as '/status=processing'; may be repeated")

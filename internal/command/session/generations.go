@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -18,12 +18,12 @@ const generationsRead = 100
 // DoneBefore returns the key of an earlier generation that counts as done, if the operation does, too; "" if there is none. It reads nothing for a
 // first generation.
 func DoneBefore(ctx context.Context, ses *Session, d results.Declines, rec *persist.Record) (string, error) {
-	first, n := operation.Generations(rec.Key)
+	first, n := intent.Generations(rec.Key)
 	if res := d.ResultOfRecord(rec); n < 2 || res != results.Done && res != results.Accepted {
 		return "", nil
 	}
 	for m := n - 1; m >= max(1, n-generationsRead); m-- {
-		old, err := ses.Journal.Get(ctx, persist.ID{Account: rec.Account, Key: operation.Generation(first, m)})
+		old, err := ses.Journal.Get(ctx, persist.ID{Account: rec.Account, Key: intent.Generation(first, m)})
 		switch {
 		case errors.Is(err, persist.ErrNotFound), persist.OfOneRecord(err):
 			continue

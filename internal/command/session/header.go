@@ -30,6 +30,7 @@ func ParseHeaders(args []string) (http.Header, error) {
 	return h, nil
 }
 
+// AddHeaderFile adds the headers in the file name to h, one a line (AddHeaders).
 func AddHeaderFile(h http.Header, name string) error {
 	text, err := terminal.ReadBounded(name, terminal.HeaderFileBytesMax)
 	if err != nil {
@@ -55,6 +56,7 @@ func AddHeaders(h http.Header, text string) error {
 	return nil
 }
 
+// addHeader adds one line "Name: value" to h. An error does not repeat the value, which may be secret.
 func addHeader(h http.Header, line string) error {
 	name, value, found := strings.Cut(line, ":")
 	name, value = http.CanonicalHeaderKey(name), strings.Trim(value, " \t")

@@ -22,7 +22,7 @@ func newCoverageLog(w io.Writer) *slog.Logger { return slog.New(coverageLog{w, &
 // Enabled is true from warnings on.
 func (coverageLog) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
-// Handle prints a warning about an operation.
+// Handle prints the warning in a log record, once for each operation. A record that names no operation is ignored.
 func (l coverageLog) Handle(_ context.Context, r slog.Record) error {
 	operation, text := "", ""
 	r.Attrs(func(a slog.Attr) bool {
@@ -40,7 +40,7 @@ func (l coverageLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs keeps none.
+// WithAttrs returns l itself: no attribute is kept.
 func (l coverageLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 
 // WithGroup keeps none.

@@ -93,6 +93,7 @@ func (f *JournalFlags) WithJournal(work func(*Session) error) error {
 	return terminal.JoinExit(work(ses), ses.Close())
 }
 
+// NotFound returns the error for a key without an operation in the journal.
 func (f *JournalFlags) NotFound(key string) error {
 	whose := ""
 	if f.HasAccount {

@@ -47,7 +47,7 @@ func CarriedBy(p *profile.Profile, header string) (*profile.Profile, error) {
 	return &own, nil
 }
 
-// hasOtherUse reports whether net/http, a credential or the body needs the header.
+// hasOtherUse reports whether net/http, a credential or the body needs the header: then it cannot carry a key.
 func hasOtherUse(name string) bool {
 	return isOfConnection(name) || slices.Contains([]string{
 		"Accept", "Accept-Encoding", "Authorization", "Content-Encoding", "Content-Type", "Cookie", "Date", "Expect",
@@ -64,9 +64,9 @@ func KeyHeaderOf(rec *persist.Record) string {
 	return header
 }
 
-// RecordedProfile returns a function for the profiles of records with a key in a header of its own. With it a client goes on with each
-// record under the record's first header, also with records left in the journal by others meanwhile. given is the profile of --profile;
-// it may be of a file.
+// RecordedProfile returns a function that returns the profile of a record with its key in a header chosen by the user. So a client sends each record
+// under the header of its first send. The function returns nil for a record without such a header, and for an unknown profile. given is the profile
+// of --profile.
 func RecordedProfile(given *profile.Profile) func(persist.Record) *profile.Profile {
 	return func(rec persist.Record) *profile.Profile {
 		header := KeyHeaderOf(&rec)

@@ -21,6 +21,7 @@ const (
 	keyShortMax = 52
 )
 
+// Bind adds the flags for the form of keys to fs.
 func (s *KeyShape) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&s.UUID, "key-uuid", false, "use each key as a UUID of version 5 that is made of it (batch does where the profile says that keys must be UUIDs)")
 	fs.BoolVar(&s.UUID4, "key-uuid4", false, "use each key as a UUID in the shape of version 4 that is made of it; it is not random")

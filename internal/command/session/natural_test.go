@@ -87,7 +87,7 @@ func TestDuplicateOnFirstSend(t *testing.T) {
 		if l := lines[0]; l.Result != results.Duplicate || l.Outcome != "unknown" || l.State != "held" || l.Error == nil || l.Error.Code != "duplicate_reference" {
 			t.Errorf("run %d: %+v", i, l)
 		}
-		if lines[1].Result != results.Done || !strings.Contains(got.Err, "1 duplicate (409): find out whose they are, and settle them") && i == 0 {
+		if lines[1].Result != results.Done || !strings.Contains(got.Err, "1 held (409): find out whose they are, and settle them") && i == 0 {
 			t.Errorf("run %d: %+v, stderr %s", i, lines[1], got.Err)
 		}
 	}

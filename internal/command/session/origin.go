@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Authorize returns a function for putting the headers on every send to origin ("": to anywhere, if nothing is pending). The function
-// refuses another origin, and a header on record with another value.
+// Authorize returns a function that sets the headers on a request. It returns an error for a request to another origin than origin ("" is any), and
+// for a header already set to another value.
 func Authorize(header http.Header, origin string) func(*http.Request) error {
 	return func(req *http.Request) error {
 		if to := OriginOf(req.URL); origin != "" && to != origin {

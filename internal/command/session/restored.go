@@ -11,17 +11,17 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// NoteRestored notes in the journal that it was restored at now, from a backup of the time taken. A role without the right to write facts notes nothing.
-func NoteRestored(ctx context.Context, ses *Session, taken, now time.Time) error {
+// NoteRestored notes in the journal that it was restored at now, from a backup of the time taken. A role without the right to write facts notes nothing: that is false.
+func NoteRestored(ctx context.Context, ses *Session, taken, now time.Time) (noted bool, err error) {
 	next := now.UTC().Format(time.RFC3339) + " " + taken.UTC().Format(time.RFC3339)
 	standing, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil)
 	for err == nil && string(standing) != next {
 		standing, err = ses.Journal.Fact(ctx, persist.FactRestored, standing, []byte(next))
 	}
 	if err == nil || errors.Is(err, persist.ErrDenied) {
-		return nil
+		return err == nil, nil
 	}
-	return place.JournalError(ses.Place.Name, err)
+	return false, place.JournalError(ses.Place.Name, err)
 }
 
 // Restore is the latest restore of a journal, as told to journal restored. The zero value is none.

@@ -12,6 +12,7 @@ import (
 // SecretFlags name headers with secret values, besides those called like a credential.
 type SecretFlags struct{ names []string }
 
+// Bind adds --secret-header to fs.
 func (f *SecretFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.names, "secret-header", nil, "a header with a secret value, by its name, such as X-Passcode; not needed for Authorization and the like; the value is not kept or shown; may be repeated")
 }
@@ -29,7 +30,7 @@ func (f *SecretFlags) Names() ([]string, error) {
 // hiddenValue stands for the value of a secret header.
 const hiddenValue = "(secret)"
 
-// Shown returns the headers of an answer for display: the values of the named ones are hidden.
+// Shown returns a copy of h for display, with hiddenValue for each header named by the flags.
 func (f *SecretFlags) Shown(h http.Header) http.Header {
 	shown := h.Clone()
 	for _, name := range f.names {

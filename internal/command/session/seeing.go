@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/place"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -50,18 +50,26 @@ func (s seeing) Set(rec *persist.Record) {
 	}
 }
 
+// Now returns the time at which leases were looked at: by the clock of a journal on a server, else that of this process.
+func (s seeing) Now() time.Time {
+	if s.known {
+		return s.now
+	}
+	return time.Now()
+}
+
 // SeenKey returns KEY@SEEN. By it settle, abandon and rekey notice a change of an operation after its listing. SeenKey returns the key
 // alone if no decision about the operation is open. The record was prepared by seeing.
 func SeenKey(rec *persist.Record) string {
 	if rec.State.Final() && !(rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent) {
 		return rec.Key
 	}
-	return rec.Key + "@" + operation.Seen(rec)
+	return rec.Key + "@" + acts.Seen(rec)
 }
 
 // SplitSeen takes KEY@SEEN apart. seen is empty if the text does not end so.
 func SplitSeen(text string) (key, seen string) {
-	at := len(text) - operation.SeenLength
+	at := len(text) - acts.SeenLength
 	if at < 2 || text[at-1] != '@' || strings.Trim(text[at:], "0123456789abcdef") != "" {
 		return text, ""
 	}

@@ -59,6 +59,7 @@ type ClientFlags struct {
 	verbose bool
 }
 
+// Bind adds the flags of a client to fs.
 func (f *ClientFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Account, "account", "", "whose account this is; part of what a key names (default: the unnamed one)")
 	fs.StringVar(&f.Profile, "profile", profile.Draft07().Name, ProfileUsage)
@@ -223,6 +224,7 @@ func CreateSession(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	return openSession(at, cfg, true)
 }
 
+// openSession opens a journal, and a client with cfg on it. create: a journal that is missing is made.
 func openSession(at place.Place, cfg oncehttp.Config, create bool) (*Session, error) {
 	j, err := place.Open(at, create)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/words"
@@ -43,8 +44,8 @@ func Prepare(cmd *cobra.Command) error {
 	return checkEmpty(cmd)
 }
 
-// checkEmpty refuses an empty value of some flags, as from an unset shell variable. It would mean another journal
-// than the last time, a journal in clear, requests without a signature, or another API, or nobody would notice it.
+// checkEmpty returns an error if one of some flags has an empty value, as from an unset shell variable. An empty value would change the journal, its
+// sealing, the signature or the API without notice.
 func checkEmpty(cmd *cobra.Command) error {
 	for _, name := range []string{"journal", place.DirectFlag, "seal-key", "sign", "profile"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.Type() == "string" && flag.Value.String() == "" {
@@ -68,9 +69,11 @@ func applyConfig(cmd *cobra.Command) error {
 		return fmt.Errorf("configuration file %s: %w", path, words.Pathless(err))
 	}
 	defer f.Close()
+	given := map[string]int{} // by flag: the first line that sets it
+	cmd.Flags().Visit(func(flag *pflag.Flag) { given[flag.Name] = 0 })
 	lines := bufio.NewScanner(f)
 	for number := 1; lines.Scan(); number++ {
-		if err := applyLine(cmd, lines.Text()); err != nil {
+		if err := applyLine(cmd, lines.Text(), number, given); err != nil {
 			return fmt.Errorf("configuration file %s: line %d: %w", path, number, err)
 		}
 	}
@@ -80,7 +83,10 @@ func applyConfig(cmd *cobra.Command) error {
 	return nil
 }
 
-func applyLine(cmd *cobra.Command, text string) error {
+// applyLine sets the flag of cmd that a line of the settings file names. number is that of the line. given has the flags that are set, with the line that did it, 0 for the
+// call: what the call has given stays. A flag that may be repeated takes the values of all lines; another one that a line has set is an error. Empty lines, comments, and
+// lines for other commands are ignored. An unknown flag is an error.
+func applyLine(cmd *cobra.Command, text string, number int, given map[string]int) error {
 	text = strings.TrimSpace(text)
 	if text == "" || text[0] == '#' {
 		return nil
@@ -102,8 +108,14 @@ func applyLine(cmd *cobra.Command, text string) error {
 	if flag == nil {
 		return knownName(cmd.Root(), "", name)
 	}
-	if flag.Changed {
+	_, repeats := flag.Value.(pflag.SliceValue)
+	switch line, set := given[name]; {
+	case set && line == 0:
 		return nil
+	case set && !repeats:
+		return fmt.Errorf("--%s has its value from line %d already", name, line)
+	case !set:
+		given[name] = number
 	}
 	if err := cmd.Flags().Set(name, value); err != nil {
 		return fmt.Errorf("--%s: %w", name, WantedValue(flag, err))

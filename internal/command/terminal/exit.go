@@ -87,8 +87,8 @@ func (e *SaidError) Error() string { return e.Text }
 
 func (e *SaidError) Unwrap() error { return e.Err }
 
-// Plain returns the client's reason for refusing a call before anything was sent. It leaves out the client's own
-// preamble, because it is obvious here. Other errors are returned as they are.
+// Plain returns the reason alone if err is the client's refusal of a call before anything was sent. It leaves out the words about the effect, which
+// are obvious here. Any other error is returned as it is.
 func Plain(err error) error {
 	var e *oncehttp.Error
 	if errors.As(err, &e) && e.Cause != nil && errors.Is(err, oncehttp.ErrNoEffect) {

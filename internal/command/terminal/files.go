@@ -10,6 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
+// ErrSameFile returns the error for an output that is the same file as another one.
 func ErrSameFile(out, other string) error {
 	return fmt.Errorf("--out %s is the same file as %s", out, other)
 }
@@ -45,7 +46,7 @@ func OpenOut(name string, stdout io.Writer) (w io.Writer, closeOut func() error,
 
 var ErrTooLong = errors.New("is too long")
 
-// ReadAtMost reads r whole, unless it is longer than limit.
+// ReadAtMost reads r to its end. More than limit bytes are the error ErrTooLong.
 func ReadAtMost(r io.Reader, limit int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(b)) > limit {

@@ -26,6 +26,7 @@ type ReportFlags struct {
 	List   *report.Known
 }
 
+// Bind adds the flags of a report to fs.
 func (f *ReportFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.format, "format", "", "of the report: text, json, junit, html, markdown (default text)")
 	fs.StringVar(&f.Out, "out", "", "write the report here instead of stdout")
@@ -34,10 +35,10 @@ func (f *ReportFlags) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.secrets, "show-secrets", false, "do not leave credentials out")
 }
 
+// Set reports whether any of the flags was given.
 func (f *ReportFlags) Set() bool { return *f != (ReportFlags{}) }
 
-// Check reads the flags and the files named by them, before anything is judged. all holds the ids allowed in the
-// list of known failures; nil allows every id.
+// Check checks the flags, and reads the files that they name. all holds the ids that the list of known failures may have; with nil, it may have any.
 func (f *ReportFlags) Check(all []string) error {
 	f.Parsed = report.Text
 	if f.format != "" {

@@ -18,7 +18,7 @@ type Streams struct {
 	Done     <-chan struct{} // closed once the command is interrupted, which ends a question; nil: never
 }
 
-// Say prints one line for the person at the terminal. If even this fails, nothing can be done.
+// Say prints one line for the user. An error of the write is ignored: nothing can be done.
 func Say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format+"\n", args...)
 }
@@ -32,8 +32,8 @@ func JoinExit(err, closing error) error {
 	return &ExitError{Status: ExitUnknown, Err: Once(errors.Join(Unsaid(err), closing))}
 }
 
-// Once returns an error of several lines without the lines that another one has in it: of a full disk the client tells, and so does the
-// journal when it is closed.
+// Once returns an error of several lines without those lines that another line contains. For example, both the client and the closing of the journal
+// report a full disk.
 func Once(err error) error {
 	if err == nil {
 		return nil

@@ -16,10 +16,13 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// StateText returns the state of a record in words, with its reason, its effect or its outcome.
 func StateText(rec *persist.Record) string {
 	switch {
 	case rec.State == persist.StateHeld:
 		return "held (" + string(rec.HoldReason) + ")"
+	case persist.IsSkipped(rec.Acts) && rec.State == persist.StateSettled: // no operation: nothing was begun under the key
+		return "skipped (" + words.Clip(rec.ReplacedBy) + " was sent)"
 	case rec.State == persist.StateSettled:
 		return "settled (" + string(rec.Effect) + ")"
 	case oncehttp.OutcomeOf(rec) == oncehttp.OutcomeRefused, oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
@@ -138,6 +141,7 @@ type answerView struct {
 	BodyBase64  []byte          `json:"body_base64,omitempty"`
 }
 
+// Of returns a record for display in JSON. parts says which parts it has.
 func Of(rec *persist.Record, parts Parts) Record {
 	v := Record{
 		Key: rec.Key, Account: rec.ScopedAccount(), State: rec.State.String(), Why: rec.HoldReason, Effect: rec.FinalEffect(),

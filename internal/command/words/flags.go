@@ -9,12 +9,15 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
+// GiveCredentials is the step of FlagWords where an operation lacks its credentials.
+const GiveCredentials = "give them again with -H"
+
 // FlagWords replaces the names of Go fields in the client's errors by names known to a user of the command.
 func FlagWords(text string) string {
 	return strings.NewReplacer(
 		"Retry.MaxAttempts", "--max-attempts", "Retry.MaxElapsed", "--max-elapsed", "Retry.AttemptTimeout", "--attempt-timeout",
 		"Retry.AnswerTimeout", "the time for a whole answer", "Retry.MinDelay", "--min-delay", "Retry.MaxDelay", "--max-delay",
-		"Retry.MaxRetryAfter", "--max-retry-after", "Retry.MaxPause", "--max-pause", "; set Config.Authorize, and Config.Origins beside it, or", "; give them again with -H, or", "; set Config.Authorize", "; give them again with -H",
+		"Retry.MaxRetryAfter", "--max-retry-after", "Retry.MaxPause", "--max-pause", "; set Config.Authorize, and Config.Origins beside it, or", "; "+GiveCredentials+", or", "; set Config.Authorize", "; "+GiveCredentials,
 		", or AcceptPlain of package persist/seal)", " @FILE)", "(package persist/seal)", "(--seal-key @FILE)",
 		"Options.ListenURL", "--journal-direct", "ListenURL", "--journal-direct",
 		": it is not among Config.Origins, and Config.OriginAllowed does not allow it", "; name it with --origin, or --auth",
@@ -58,7 +61,7 @@ func keyHeaderWords(text string) string {
 
 var shortCall = regexp.MustCompile(`Key\.Short\((\d+)\)`)
 
-// shapeWords names the flags in place of a key's methods in the client's error.
+// shapeWords replaces the names of a key's methods in an error of the client by the flags of the command.
 func shapeWords(text string) string { return shortCall.ReplaceAllString(text, "--key-short $1") }
 
 var secretIndex = regexp.MustCompile(`SecretHeaders\[(\d+)\]`)

@@ -9,7 +9,7 @@ import (
 // JSONString spells s as a JSON string, "<" and the like as they are.
 func JSONString(s string) string { return string(AppendJSON(nil, s)) }
 
-// AppendJSON appends JSONString(s).
+// AppendJSON appends s as a JSON string, as JSONString returns it.
 func AppendJSON(b []byte, s string) []byte {
 	if !strings.ContainsFunc(s, needsEscape) {
 		return append(append(append(b, '"'), s...), '"')

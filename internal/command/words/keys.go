@@ -15,6 +15,14 @@ func MeansKey(text, key string) bool {
 	return text == key || slices.Contains(KeySpellings(key), text)
 }
 
+// KeyLike returns the key that a person means by text beside key: of a key made by scopes the first word may be left out.
+func KeyLike(key, text string) string {
+	if strings.HasPrefix(key, KeyPrefix) && !strings.HasPrefix(text, KeyPrefix) {
+		return KeyPrefix + text
+	}
+	return text
+}
+
 // EndsKey reports whether text is the end of a key after one of its colons: a person who writes it may mean the key.
 func EndsKey(text, key string) bool {
 	return text != "" && strings.HasSuffix(key, ":"+text)

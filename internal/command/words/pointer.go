@@ -7,6 +7,7 @@ import (
 
 // A field name of an NDJSON row with a slash at its start is a JSON pointer (RFC 6901): /order/id is the member id of the member order.
 
+// IsPointer reports whether a name is a JSON pointer and not the name of a column.
 func IsPointer(name string) bool { return strings.HasPrefix(name, "/") }
 
 // CheckPointers refuses fields with the start of a pointer that are none.
@@ -20,7 +21,7 @@ func CheckPointers(names []string) error {
 	return nil
 }
 
-// PointerTo returns the JSON pointer to a member of this name.
+// PointerTo returns the JSON pointer to the member of an object with this name.
 func PointerTo(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

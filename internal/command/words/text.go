@@ -27,12 +27,13 @@ func Was(n int) string {
 	return fmt.Sprintf("%d were", n)
 }
 
-// Clip shortens a value for an error line.
+// Clip returns at most 40 characters of a value, for an error line, and "…" if it is longer. It leaves out a password in a URL.
 func Clip(s string) string { return clipTo(s, 40) }
 
-// ClipCause is Clip for a longer text: a reason in words.
+// ClipCause is Clip with at most 100 characters, for a reason in words.
 func ClipCause(s string) string { return clipTo(s, 100) }
 
+// clipTo is Clip with at most runesMax characters.
 func clipTo(s string, runesMax int) string {
 	s = passwordOf.ReplaceAllString(s, "$1@")
 	if r := []rune(s); len(r) > runesMax {
@@ -64,11 +65,13 @@ func OrDash(s string) string {
 	return s
 }
 
+// PathOf returns a target without its query.
 func PathOf(target string) string {
 	path, _, _ := strings.Cut(target, "?")
 	return path
 }
 
+// Quoted returns the texts in quotes, as %q writes them.
 func Quoted(list []string) []string {
 	q := make([]string, len(list))
 	for i, s := range list {

@@ -41,7 +41,7 @@ type credentials struct {
 	say     io.Writer
 }
 
-// authorize puts the headers on a request.
+// authorize sets the current headers with credentials on a request. It returns an error for a request to another origin than c.origin.
 func (c *credentials) authorize(req *http.Request) error {
 	header, err := c.current(req.Context())
 	if err != nil {
@@ -97,7 +97,8 @@ func fromFile(name string) func(context.Context) (http.Header, error) {
 	}
 }
 
-// fromCommand runs a program, without a shell, and reads the headers that it prints, one a line.
+// fromCommand returns a function that runs the program args[0] with its arguments, without a shell, and returns the headers printed by it, one a
+// line. args must not be empty.
 func fromCommand(args []string) func(context.Context) (http.Header, error) {
 	return func(ctx context.Context) (http.Header, error) {
 		ctx, cancel := context.WithTimeout(ctx, commandWait)
@@ -136,6 +137,7 @@ func firstLine(text string) error {
 // limited writes the begin of what a program prints, and refuses the rest.
 type limited struct{ to *bytes.Buffer }
 
+// Write implements [io.Writer]. More than terminal.HeaderFileBytesMax bytes in all are an error.
 func (l *limited) Write(p []byte) (int, error) {
 	if l.to.Len()+len(p) > terminal.HeaderFileBytesMax {
 		return 0, errors.New("it printed too much")
@@ -202,7 +204,7 @@ func (k keyring) add(c *credentials, text, want string) (rest string, err error)
 		return "", fmt.Errorf("%s: %s", c.source, want)
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", c.source, err)
-	case k[origin] != nil && (k[origin].header != nil || k[origin].read != nil):
+	case k[origin] != nil && (k[origin].source != "" || len(k[origin].header) > 0): // else it is from --origin
 		return "", fmt.Errorf("%s: %s has its headers already", c.source, origin)
 	}
 	c.origin, k[origin] = origin, c

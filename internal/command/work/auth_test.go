@@ -71,7 +71,7 @@ func TestAuthRotated(t *testing.T) {
 		commandtest.OnServers(t, func(t *testing.T, journal string) {
 			s := startRotating(t, "one")
 			file := commandtest.WriteFile(t, "token", "Authorization: Bearer one\n")
-			auth := []string{"--auth", s.URL + "=@" + file}
+			auth := []string{"--origin", s.URL, "--auth", s.URL + "=@" + file}
 			if program {
 				auth = []string{"--auth-command", s.URL + "=cat " + file}
 			}

@@ -29,7 +29,7 @@ import (
 const (
 	heldEvery = 30 * time.Second // between two looks for holds of other processes
 	heldSoon  = time.Second      // between two looks at least
-	heldShare = 20               // a look takes one part of so many of the time at most
+	heldShare = 20               // a look takes 1/heldShare of the time at most
 	heldWait  = 30 * time.Second // for one run of the program
 	heldAgain = time.Second      // before its second run for an operation; then twice as long each time
 	heldMost  = 15 * time.Minute // before its next run at most, unless --max-pause says otherwise
@@ -172,8 +172,8 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// round looks at all held operations once, and tells of those that are due. It returns the time that the journal took. An error of the journal
-// ends the round: Run tells of it.
+// round looks at all held operations once, and runs the program for those that are due. It returns the time that the journal took. After an error of
+// the journal the round ends; Run reports the error.
 func (h *holds) round(ctx context.Context) (took time.Duration) {
 	look := h.look + 1
 	for after := uint64(0); ; {

@@ -37,6 +37,7 @@ type worker struct {
 
 	mu     sync.Mutex
 	counts Counts
+	sends  map[uint64]int  // of each call under way, so far
 	said   map[string]bool // reasons printed already for operations unable to go on
 	polls  bool            // polling was printed: other processes are not heard
 }
@@ -62,10 +63,11 @@ const (
 	serverTimeout = 10 * time.Second // for one request to /healthz
 )
 
+// newWorker returns a worker on a journal, with the settings of the flags.
 func newWorker(ses *session.Session, f *workFlags, s terminal.Streams) *worker {
 	w := &worker{ses: ses, out: s.Out, err: s.Err}
 	w.counts = Counts{Since: time.Now().UTC(), Workers: f.workers, Outcomes: map[string]int{}, Events: map[string]int{}}
-	w.said = map[string]bool{}
+	w.said, w.sends = map[string]bool{}, map[uint64]int{}
 	if f.lines {
 		w.ended = make(chan oncehttp.Event, f.workers)
 	}
@@ -87,8 +89,11 @@ func observe(cfg *oncehttp.Config, see func(oncehttp.Event)) {
 func (w *worker) see(e oncehttp.Event) {
 	w.mu.Lock()
 	switch e.Kind {
-	case oncehttp.EventAttempt:
-		w.counts.Attempts++
+	case oncehttp.EventAnswered:
+		if e.Sends > w.sends[e.Call] { // else nothing left, as without credentials
+			w.counts.Attempts++
+			w.sends[e.Call] = e.Sends
+		}
 	case oncehttp.EventBlocked:
 		w.counts.Blocked++
 		w.sayWhy(e)
@@ -111,7 +116,10 @@ func (w *worker) see(e oncehttp.Event) {
 	case oncehttp.EventContradicted:
 		w.counts.Events[string(e.Kind)]++
 		w.sayWhy(e)
+	case oncehttp.EventLeft:
+		delete(w.sends, e.Call)
 	case oncehttp.EventFinished:
+		delete(w.sends, e.Call)
 		w.counts.Outcomes[endOf(e)]++
 		if e.Err != nil {
 			w.sayWhy(e)
@@ -227,6 +235,7 @@ func (w *worker) serve(ctx context.Context, address string) (where string, end f
 // refusal ends the work: the journal's server does not allow it.
 type refusal struct{ err error }
 
+// Error returns the text of the error inside.
 func (r *refusal) Error() string { return r.err.Error() }
 
 // refused returns the error of the work if cause is a refusal of the journal's server. Its reason was printed already.

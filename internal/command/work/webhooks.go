@@ -28,6 +28,7 @@ type webhookFlags struct {
 	references []string
 }
 
+// bind adds the flags of work about webhooks to fs.
 func (f *webhookFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.address, "webhooks", "", "take the API's signed events at this address, such as :8443, by --profile (default: nowhere)")
 	fs.StringVar(&f.secret, "webhook-secret", "", "@FILE with the secrets of the events, one a line, the current one first (or "+session.WebhookSecretVariable+")")

@@ -90,9 +90,9 @@ has 30s, and runs for four at once. Unless it ends with 0 it is run again, a sec
 later, then after twice as long, at most after --max-pause, while the operation is held.
 What is still held at the next start is told again; each worker with --on-held tells.
 
-After SIGTERM, SIGINT or SIGHUP nothing more is begun; the attempts on the wire come
-to their end, within --attempt-timeout at most, and are recorded. A second signal
-ends it at once, and loses nothing either.
+After SIGTERM, SIGINT, SIGHUP or SIGQUIT nothing more is begun; the attempts on the
+wire come to their end, within --attempt-timeout at most, and are recorded. A second
+signal ends it at once, and loses nothing either.
 
 Exit status: 0 it was told to stop; 2 the call is wrong and nothing was sent; 3 the
 journal could not be reached at the start, or takes nothing more, or the lines
@@ -135,6 +135,7 @@ func (f *workFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends, is held, or goes on later")
 }
 
+// run checks the flags, opens the journal, and works until ctx ends.
 func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
 	cfg, err := f.config(s.Err)
 	if err != nil {

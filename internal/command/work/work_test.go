@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -171,7 +172,7 @@ func TestWorkStops(t *testing.T) {
 				}
 				w.Errs.Await(t, "stopping")
 				if signals == 2 {
-					if got := commandtest.Killed(t, w.Cmd); got != -1 {
+					if got := commandtest.Killed(t, w.Cmd, os.Interrupt); got != -1 {
 						t.Errorf("status %d, want that of a killed process", got)
 					}
 					return

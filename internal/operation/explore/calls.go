@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"github.com/oncehttp/oncehttp/internal/acts"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -12,7 +14,7 @@ func (m *moves) calls(w *World, p int) {
 	}
 	if !m.slice.Keyless {
 		m.call(w, p, 0)
-		next := m.slice.Redrives && w.Ops[0].Rec.Exists && (w.Ops[0].Refused || w.Ops[0].Free) // its caller may begin the next generation
+		next := m.slice.Skips && (w.Ops[0].GoesOn || w.Ops[1].Rec.Exists) || m.slice.Redrives && w.Ops[0].Rec.Exists && (w.Ops[0].Refused || w.Ops[0].Free) // its caller may begin the next generation
 		if m.slice.Rekeys && w.Ops[1].Rec.Exists || next {
 			m.call(w, p, 1)
 		} else if m.slice.Redrives && w.Ops[1].Rec.Exists {
@@ -41,13 +43,13 @@ func (m *moves) callWithoutKey(w *World, p int) {
 	free := -1
 	for t := range w.Ops {
 		k := &w.Ops[t]
-		like := operation.Lookalike{Leased: s.Shared && w.leased(t, p)}
+		like := intent.Lookalike{Leased: s.Shared && w.leased(t, p)}
 		for q := range w.Procs {
 			other := &w.Procs[q]
 			like.Undoubted = like.Undoubted || other.Active && int(other.On) == t && s.process(q) == s.process(p) && !other.Doubted
 		}
 		switch {
-		case k.Rec.Exists && k.Rec.Op.InTheWay(like) != operation.NotInTheWay, !k.Rec.Exists && s.noted(w, t, s.process(p)):
+		case k.Rec.Exists && like.InTheWay(&k.Rec.Op) != intent.NotInTheWay, !k.Rec.Exists && s.noted(w, t, s.process(p)):
 			return // it hears of an unknown outcome; this changes nothing
 		case !k.Rec.Exists && !k.Coming:
 			free = t
@@ -76,6 +78,9 @@ func (m *moves) call(w *World, p, t int) {
 // open is a Do with the key of an existing operation.
 func (m *moves) open(w *World, p, t int, g operation.Given) {
 	s, k := m.slice, &w.Ops[t]
+	if m.openSkipped(w, p, t) {
+		return
+	}
 	to, op := *w, s.read(p, k.Rec.Op)
 	to.Left.Calls--
 	knows := operation.Same
@@ -83,7 +88,7 @@ func (m *moves) open(w *World, p, t int, g operation.Given) {
 		knows = operation.Incomparable
 	}
 	e := Event{By: int8(p), On: int8(t)}
-	switch op.Open(operation.Call{Request: knows}) {
+	switch (operation.Call{Request: knows}).Open(&op) {
 	case operation.Adopts:
 		m.adopt(w, p, t, g, GoesOn)
 	case operation.AsksAgain:
@@ -117,7 +122,7 @@ func (m *moves) pass(w *World, p, t int) {
 	if op.State.Final() {
 		return
 	}
-	switch op.Prospect(m.slice.now(w)) {
+	switch operation.ProspectOf(&op, m.slice.now(w)) {
 	case operation.WaitsForWord, operation.WaitsForTruth, operation.WaitsForTime:
 	default:
 		m.adopt(w, p, t, operation.Given{Pass: true}, PassGoesOn)
@@ -132,9 +137,13 @@ func toldOf(v operation.Verdict) Told {
 // begin begins an operation, with every possible result.
 func (m *moves) begin(w *World, p, t int) {
 	s := m.slice
+	if t == 1 && !m.mayBeginNext(w, p) {
+		return
+	}
 	op, to := s.intent(w, p), *w
 	to.Left.Calls--
 	k := &to.Ops[t]
+	k.Early = s.Skips && t == 1 && !w.Ops[0].Rec.Op.State.Final()
 	if k.By, k.Intent, k.SentWith = int8(p), 0, 0; s.Keyless { // under a key never used
 		k.Meta = Meta{By: int8(p), Intent: int8(p)}
 	}
@@ -165,11 +174,11 @@ func (m *moves) beginFails(w *World, to World, p, t int, uncertain bool, did Did
 	if uncertain {
 		to.Ops[t].Noted[s.process(p)], to.Ops[t].NotedAt[s.process(p)] = true, w.Time
 	}
-	f := operation.FailedBegin{Uncertain: uncertain, Shared: s.Shared, Key: operation.CallKey{Keyless: s.Keyless, Random: s.Generated || s.Keyless}}
+	f := intent.FailedBegin{Uncertain: uncertain, Shared: s.Shared, Key: intent.CallKey{Keyless: s.Keyless, Random: s.Generated || s.Keyless}}
 	told := operation.Unknown
 	if f.Looks() {
-		at := operation.AtKey{Glance: operation.SeesNone, MayAppear: s.noted(&to, t, s.process(p))}
-		if at.Says() == operation.SaysNothing {
+		at := intent.AtKey{Glance: intent.SeesNone, MayAppear: s.noted(&to, t, s.process(p))}
+		if at.Says() == intent.SaysNothing {
 			told = operation.Judge(operation.None, operation.Unread)
 		}
 	}
@@ -197,14 +206,14 @@ func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 	}
 	to, op := *w, s.read(p, rec.Op)
 	to.Left.Calls--
-	g = op.Begins(s.given(w, p, t, g))
+	g = s.given(w, p, t, g).After(&op.Sending)
 	proc := Proc{State: State{Active: true, On: int8(t), Pass: g.Pass, Caller: !g.Pass, Plain: s.Plain && !g.Pass, Doubted: rec.Op.MaybeSent, Held: rec.Op.State == persist.StateHeld, Created: g.Created}}
 	e := Event{By: int8(p), On: int8(t), Did: did}
-	if op.Adopt(s.now(w), false) == operation.IsProven {
+	if operation.Adopt(&op, s.now(w), false) == operation.IsProven {
 		m.prove(to, p, t, g.Pass)
 		return
 	}
-	if op.Adopt(s.now(w), false) == operation.IsLate {
+	if operation.Adopt(&op, s.now(w), false) == operation.IsLate {
 		proc.Drive = s.drive(operation.Overdue(op, s.Configs[p].Limits, g))
 		to.Procs[p] = proc
 		m.add(w, to, e)
@@ -230,10 +239,11 @@ func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 	}
 }
 
-// prove settles an operation by its evidence, in place of a drive.
+// prove adds the move in which process p settles operation t as happened, by the evidence of an event and without a drive; and the same with a
+// failure of the journal. pass: a pass does it, and no call.
 func (m *moves) prove(w World, p, t int, pass bool) {
 	s, from, rec := m.slice, w, *w.Ops[t].Rec
-	rec.Op = plain(rec.Op.Settled(persist.EffectHappened, 0))
+	rec.Op = plain(acts.Settled(rec.Op, persist.EffectHappened, 0))
 	rec.Op.Unreported, rec.Op.OwedFrom = pass && rec.Op.Generated, began
 	to := w
 	s.write(&to, t, p, rec, true)

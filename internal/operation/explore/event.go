@@ -119,6 +119,11 @@ const (
 	EventContradicts
 	FindsOldHappened
 	EvidenceSettles
+	FindsOldStands
+	PlaceholderBegins
+	PlaceholderEnds
+	PlaceholderFails
+	PlaceholderFailsWritten
 
 	dids
 )
@@ -151,10 +156,13 @@ var didTexts = [dids]string{
 	LeavesUnsentUnsaid: "likewise, and the journal says that this failed",
 	IsGivenUpAside:     "the call is given up while it waits without its operation", ForgetsLeft: "the call is given up while it waits without its operation, and forgets it",
 	ForgetsLeftUnsaid: "likewise, and the journal says that this failed", ForgetFails: "likewise, and the journal fails, and forgets nothing",
-	EventComes:       "an event of the API says that it took effect, and is stored",
-	EventContradicts: "an event of the API says that it took effect, although it has ended otherwise, and is stored",
-	FindsOldHappened: "it finds that an event proves the operation in whose place it stands",
-	EvidenceSettles:  "the evidence settles it as happened",
+	EventComes:        "an event of the API says that it took effect, and is stored",
+	EventContradicts:  "an event of the API says that it took effect, although it has ended otherwise, and is stored",
+	FindsOldHappened:  "it finds that an event proves the operation in whose place it stands",
+	FindsOldStands:    "it finds that the operation of the first key has not ended, or took effect",
+	PlaceholderBegins: "it begins a placeholder under the first key", PlaceholderEnds: "it ends the placeholder", PlaceholderFails: "the journal fails, and has not written the placeholder",
+	PlaceholderFailsWritten: "the journal fails, and has written the placeholder",
+	EvidenceSettles:         "the evidence settles it as happened",
 }
 
 var toldTexts = [...]string{

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -23,7 +24,7 @@ func TestSweepsForgetNothingNeeded(t *testing.T) {
 				continue
 			}
 			seen[*rec] = true
-			for bits := range 1 << 5 {
+			for bits := range 1 << 7 {
 				before := recordOf(rec)
 				if bits&1 != 0 {
 					before.KeepKey, before.KeepText = 30*time.Hour, 26*time.Hour
@@ -35,6 +36,12 @@ func TestSweepsForgetNothingNeeded(t *testing.T) {
 				before.Swept = bits&8 != 0 && before.State.Final()
 				if bits&16 != 0 { // delivered
 					before.OwedFrom = time.Time{}
+				}
+				if bits&32 != 0 && before.State.Final() {
+					before.Evidence = &persist.Evidence{Event: "event"}
+				}
+				if bits&64 != 0 {
+					before.Replaces = "before"
 				}
 				for hours := time.Duration(0); hours < 56; hours += 4 {
 					now := before.Finished.Add(hours * time.Hour)
@@ -74,7 +81,7 @@ func TestSweepsForgetNothingNeeded(t *testing.T) {
 func forgotten(before, after *persist.Record, l *persist.Limits, now time.Time, drop, strip bool) string {
 	was, is := operation.OpOf(before, 0), operation.OpOf(after, 0)
 	awaited := before.Generated && before.Unreported && now.Before(before.Finished.Add(before.Window))
-	erasing := operation.ErasingOf(before, now)
+	erasing := acts.ErasingOf(before, now)
 	was.Unreported = awaited // a sweep after the window ends it
 	switch {
 	case !drop && !strip:
@@ -85,17 +92,19 @@ func forgotten(before, after *persist.Record, l *persist.Limits, now time.Time, 
 		return "53: its end is owed to OnResult"
 	case drop && awaited, awaited && !is.EndsUnreported(false):
 		return "17: a caller without a key may still have to hear of its end"
-	case drop && before.Evidence != nil && before.ReplacedBy != "":
+	case drop && before.Evidence != nil && (before.ReplacedBy != "" || was.IsContradicted()):
 		return "56: what was begun in its place must find the evidence"
 	case drop && !l.Prune && (!before.Generated || before.KeyTold) && before.KeepKey == 0:
 		return "34: a chosen key is kept for ever"
+	case drop && !l.Prune && (before.ReplacedBy != "" || before.Replaces != "") && before.KeepKey == 0:
+		return "54: another operation names it"
 	case drop:
 		return ""
 	case is.Standing.Effect() != was.Standing.Effect() || is.State != was.State:
 		return "9: its end is another one"
-	case is.Open(operation.Call{Request: operation.Same}) >= operation.AsksAgain:
+	case operation.Call{Request: operation.Same}.Open(&is) >= operation.AsksAgain:
 		return "2: it may be sent"
-	case after.Erased && !before.Erased && was.MayErase(erasing) != operation.MayAct:
+	case after.Erased && !before.Erased && erasing.MayErase(&was) != acts.MayAct:
 		return "57: its text is needed"
 	}
 	return ""

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
@@ -26,6 +27,7 @@ func (m *moves) add(from *World, to World, e Event) {
 			to.Ops[t].Flying[i] = min(to.Ops[t].Flying[i], 2) // more can do no more
 		}
 	}
+	to.Ops[0].GoesOn = to.Ops[0].GoesOn || m.slice.Skips && (to.Ops[0].Free || to.Ops[0].Refused)
 	bad := m.slice.breaks(from, &to, &e)
 	for i := range to.Procs {
 		if q := &to.Procs[i]; !q.Left && (!q.Active || q.Drive.Step() == operation.Over) {
@@ -69,7 +71,8 @@ func (s *Slice) moves(w *World, into []move) []move {
 // hasClient reports whether there is a client in a place: a file has one, with two callers if they name no key.
 func (s *Slice) hasClient(p int) bool { return p == 0 || s.Shared || s.Keyless }
 
-// crashes kills a process. If the journal is a file of its own it may lose the writes not yet durable.
+// crashes adds the crash of each process. A crash may also lose the journal's writes that are not durable yet. A crash that changes nothing is left
+// out.
 func (m *moves) crashes(w *World) {
 	if w.Left.Crashes == 0 {
 		return
@@ -103,7 +106,7 @@ func (m *moves) crashes(w *World) {
 	}
 }
 
-// network lets a lost send arrive, or go for good.
+// network lets a lost send arrive late, or be lost for ever.
 func (m *moves) network(w *World, t int) {
 	for token, n := range w.Ops[t].Flying {
 		if n == 0 {
@@ -163,21 +166,21 @@ func (m *moves) person(w *World, t int) {
 		s.write(&to, t, by, rec, true)
 		m.add(w, to, Event{By: nobody, On: int8(t), Did: did})
 	}
-	if !s.Keyless && op.Promise(s.now(w)) == operation.PromisesNow {
+	if !s.Keyless && operation.PromiseOf(&op, s.now(w)) == operation.PromisesNow {
 		act(everybody, op.Promised(s.now(w).Add(maxAge)), EnqueuesBeside)
 	}
 	m.witness(w, t, act)
-	if op.MayEnd(operation.Ending{Leased: w.leased(t, nobody)}) == operation.MayAct {
-		act(nobody, op.Abandoned(), Abandons)
+	if (acts.Ending{Leased: w.leased(t, nobody)}).MayEnd(&op) == acts.MayAct {
+		act(nobody, acts.Abandoned(op), Abandons)
 		if op.EverSent() {
-			act(nobody, op.HeldFor(persist.HoldUndo), HoldsToUndo)
+			act(nobody, acts.HeldFor(op, persist.HoldUndo), HoldsToUndo)
 		}
 		if effects := w.Intents[k.Intent].Effects; effects == 0 && !k.flying() && !w.driven(t) { // a person tells only the truth
-			act(nobody, op.Settled(persist.EffectAbsent, 0), SettlesAbsent)
+			act(nobody, acts.Settled(op, persist.EffectAbsent, 0), SettlesAbsent)
 		}
 	}
-	if op.MayEnd(operation.Ending{Leased: w.leased(t, nobody), Happened: true}) == operation.MayAct && w.Intents[k.Intent].Effects > 0 {
-		act(nobody, op.Settled(persist.EffectHappened, 0), SettlesHappened)
+	if (acts.Ending{Leased: w.leased(t, nobody), Happened: true}).MayEnd(&op) == acts.MayAct && w.Intents[k.Intent].Effects > 0 {
+		act(nobody, acts.Settled(op, persist.EffectHappened, 0), SettlesHappened)
 	}
 	if s.Rekeys {
 		m.rekey(w, t, act)
@@ -192,7 +195,7 @@ func (m *moves) redrive(w *World, act func(int, operation.Op, Did)) {
 	s, k, other := m.slice, &w.Ops[0], w.Ops[1].Rec
 	op := k.Rec.Op
 	taken := other.Exists && !other.Op.Replaces
-	if !k.Rec.Named && op.MayAnew(operation.Redrives, operation.Successors{Taken: taken}, s.now(w)) == operation.MayAct {
+	if !k.Rec.Named && acts.Redrives.MayAnew(&op, acts.Successors{Taken: taken}, s.now(w)) == acts.MayAct {
 		to := *w
 		to.Left.Acts--
 		named := *k.Rec
@@ -203,32 +206,41 @@ func (m *moves) redrive(w *World, act func(int, operation.Op, Did)) {
 	if k.Rec.Named && !other.Exists {
 		to := *w
 		to.Left.Acts--
-		next := operation.Op{Protected: op.Protected, Generated: op.Generated, Standing: operation.Open, Window: op.Window, Pauses: op.Pauses, Replaces: true, Results: op.Results}
-		s.write(&to, 1, nobody, Rec{Exists: true, Op: plain(next.Promised(s.now(w).Add(maxAge)))}, true)
+		s.write(&to, 1, nobody, Rec{Exists: true, Op: plain(inPlaceOf(&op).Promised(s.now(w).Add(maxAge)))}, true)
 		to.Ops[1].Meta = Meta{Intent: k.Intent, By: k.By}
 		to.Ops[0].Dead = true
 		m.add(w, to, Event{By: nobody, Did: RedriveBegins})
 	}
-	if op.MayAnew(operation.Unsettles, operation.Successors{Replaced: k.Rec.Named, Higher: other.Exists}, s.now(w)) == operation.MayAct {
-		act(nobody, op.Reopened(), TakesBack)
+	if acts.Unsettles.MayAnew(&op, acts.Successors{Replaced: k.Rec.Named, Higher: other.Exists}, s.now(w)) == acts.MayAct {
+		act(nobody, acts.Reopened(op), TakesBack)
+	}
+}
+
+// inPlaceOf returns the operation that a person begins in the place of another one.
+func inPlaceOf(old *operation.Op) operation.Op {
+	return operation.Op{
+		Phase:    operation.Phase{Standing: operation.Open},
+		KeyFacts: operation.KeyFacts{Protected: old.Protected, Generated: old.Generated},
+		Sending:  operation.Sending{Window: old.Window, Pauses: old.Pauses},
+		Replaces: true, Results: old.Results,
 	}
 }
 
 // successors returns what stands in the place of an operation. The other key stands for its next generation.
-func (w *World) successors(t int) operation.Successors {
+func (w *World) successors(t int) acts.Successors {
 	other := w.Ops[1-t].Rec
-	return operation.Successors{Replaced: other.Exists && other.Op.Replaces, Taken: other.Exists && !other.Op.Replaces}
+	return acts.Successors{Replaced: other.Exists && other.Op.Replaces, Taken: other.Exists && !other.Op.Replaces}
 }
 
-// witness lets an event of the API come. It tells the truth: the operation took effect under this key. Whoever drives the operation finds the
-// evidence at the end.
+// witness lets an event of the API arrive. The event is true: the operation took effect under this key. A drive under way finds the evidence at its
+// end.
 func (m *moves) witness(w *World, t int, act func(int, operation.Op, Did)) {
 	k := &w.Ops[t]
 	op := k.Rec.Op
-	if m.slice.Witness && k.Effects > 0 && !op.Witnessed && op.Testimony(false) == operation.Testifies {
-		act(everybody, op.WithEvidence(), EventComes)
+	if m.slice.Witness && k.Effects > 0 && !op.Witnessed && acts.TestimonyOf(&op, false) == acts.Testifies {
+		act(everybody, acts.WithEvidence(op), EventComes)
 	}
-	if m.slice.Mistaken && !op.Witnessed && op.Testimony(false) == operation.Contradicts {
+	if m.slice.Mistaken && !op.Witnessed && acts.TestimonyOf(&op, false) == acts.Contradicts {
 		if op.Witnessed = true; op.Standing == operation.Absent {
 			op.Standing = operation.Ended // StandingOf the record with its evidence
 		}
@@ -241,20 +253,19 @@ func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 	s, k := m.slice, &w.Ops[t]
 	op, effects := k.Rec.Op, w.Intents[k.Intent].Effects
 	switch {
-	case op.Replaces && op.Waits() && w.Ops[1-t].Rec.Op.Standing == operation.Absent:
+	case op.Replaces && acts.WaitsForRelease(&op) && w.Ops[1-t].Rec.Op.Standing == operation.Absent:
 		act(nobody, op.Promised(s.now(w).Add(maxAge)), RekeyLetsGo)
 	case op.State.Final():
-		if op.MayAnew(operation.Rekeys, w.successors(t), s.now(w)) == operation.MayAct && !w.Ops[1-t].Rec.Exists && !k.Free {
+		if acts.Rekeys.MayAnew(&op, w.successors(t), s.now(w)) == acts.MayAct && !w.Ops[1-t].Rec.Exists && !k.Free {
 			to := *w
 			to.Left.Acts--
-			next := operation.Op{Protected: op.Protected, Generated: op.Generated, Standing: operation.Open, Window: op.Window, Pauses: op.Pauses, Replaces: true, Results: op.Results}
-			s.write(&to, 1-t, nobody, Rec{Exists: true, Op: plain(next.HeldFor(persist.HoldRekey))}, true)
+			s.write(&to, 1-t, nobody, Rec{Exists: true, Op: plain(acts.HeldFor(inPlaceOf(&op), persist.HoldRekey))}, true)
 			to.Ops[1-t].Meta = Meta{Intent: k.Intent, By: k.By}
 			to.Ops[t].Dead = true
 			m.add(w, to, Event{By: nobody, On: int8(t), Did: RekeyBegins})
 		}
-	case op.MayLookBefore(w.leased(t, nobody), true) == operation.MayAct:
-		held, changes := op.HeldToRekey(began)
+	case acts.MayLookBefore(&op, w.leased(t, nobody), true) == acts.MayAct:
+		held, changes := acts.HeldToRekey(op, began)
 		switch {
 		case changes:
 			act(nobody, held, HoldsToRekey)
@@ -265,10 +276,10 @@ func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 				finding = classify.FindingSame
 			}
 			for _, f := range [...]classify.Finding{finding, classify.FindingUnclear} {
-				if operation.RekeyFound(f) {
-					act(nobody, op.Settled(persist.EffectAbsent, 0), RekeyFindsNothing)
+				if acts.RekeyFound(f) {
+					act(nobody, acts.Settled(op, persist.EffectAbsent, 0), RekeyFindsNothing)
 				} else {
-					act(nobody, op.NotRekeyed(op), RekeyFindsIt)
+					act(nobody, acts.NotRekeyed(op, op), RekeyFindsIt)
 				}
 			}
 		}

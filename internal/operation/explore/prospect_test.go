@@ -25,7 +25,7 @@ func TestProspectIsWhatAPassDoes(t *testing.T) {
 				w := World{Time: int8(at)}
 				now := s.now(&w)
 				for _, now := range [...]time.Time{now, now.Add(-time.Second), rec.Op.FirstSent.Add(-time.Second), rec.Op.FirstSent.Add(-time.Hour)} {
-					said := rec.Op.Prospect(now)
+					said := operation.ProspectOf(&rec.Op, now)
 					seen[said]++
 					if did := passOver(rec.Op, now); did != said {
 						t.Fatalf("%s, %v: Prospect says %d, and a pass does %d: %+v", s.Name, now, said, did, rec.Op)
@@ -51,8 +51,8 @@ func passOver(op operation.Op, now time.Time) operation.Prospect {
 	case op.NextAttempt.After(now):
 		return operation.WaitsForTime
 	}
-	given := op.Begins(operation.Given{Pass: true})
-	switch op.Adopt(now, false) {
+	given := operation.Given{Pass: true}.After(&op.Sending)
+	switch operation.Adopt(&op, now, false) {
 	case operation.IsProven:
 		return operation.WillBeProven
 	case operation.IsLate:

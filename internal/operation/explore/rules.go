@@ -209,6 +209,13 @@ var rules = []rule{
 		}
 		return h.e.Did == RedriveNames && slices.ContainsFunc(h.from.Procs[:], sending)
 	}},
+	{"1, 54: the next generation is sent, and no durable record stands for the first one", false, func(h *happened) bool {
+		return h.sent() && h.slice.Skips && h.e.On == 1 && !h.from.Ops[0].Disk.Exists
+	}},
+	{"1, 54: a caller is told that a skipped generation had no effect, and the next one took effect, or may", true, func(h *happened) bool {
+		return h.e.Told == ToldNoEffect && h.e.On == 0 && h.was.Rec.Op.Skipped && (h.i.Effects > 0 || h.to.Ops[1].flying())
+	}},
+	{"54: a placeholder is sent", false, func(h *happened) bool { return h.sent() && h.was.Rec.Op.Skipped }},
 	{"54: a settlement is taken back, and the operation is not held for a person", false, func(h *happened) bool {
 		return h.e.Did == TakesBack && (h.k.Rec.Op.State != persist.StateHeld || h.k.Rec.Op.Hold != persist.HoldReopened)
 	}},

@@ -79,6 +79,7 @@ type search struct {
 	alike, keys, shared bool
 }
 
+// newSearch returns an empty search through the states of a slice.
 func newSearch(s *Slice) *search {
 	alike := (s.Shared || s.Keyless) && s.Configs[0] == s.Configs[1]
 	return &search{seed: maphash.MakeSeed(), alike: alike, keys: s.Keyless, shared: s.Shared, none: s.rec(Rec{})}
@@ -90,6 +91,7 @@ type numbers[T comparable] struct {
 	all []T
 }
 
+// number returns the number of v: the same for equal values, and a new one for a new value.
 func (n *numbers[T]) number(v T) int32 {
 	at, known := n.of[v]
 	if !known {
@@ -194,6 +196,7 @@ func (h *hashes) add(d uint64) bool {
 	return true
 }
 
+// slot returns the index of d in the table, or of the free slot where d belongs.
 func (h *hashes) slot(d uint64) uint64 {
 	mask := uint64(len(h.slots) - 1)
 	at := d & mask
@@ -203,6 +206,7 @@ func (h *hashes) slot(d uint64) uint64 {
 	return at
 }
 
+// grow doubles the table, and puts all hashes in again.
 func (h *hashes) grow() {
 	old := h.slots
 	h.slots = make([]uint64, max(1<<12, 2*len(old)))

@@ -19,7 +19,7 @@ type Answer struct {
 	Hint   time.Duration // Retry-After
 }
 
-// Header returns the answer's header: errors of the API are problem details.
+// Header returns a header that fits the answer: JSON, problem details for an error, or HTML for a page; and the mark of a replay.
 func (a *Answer) Header() http.Header {
 	h := http.Header{"Content-Type": {"application/json"}}
 	if a.Status >= 400 {

@@ -66,6 +66,12 @@ func (l *list) surroundings(one Bounds) {
 	l.add("an event proves it, rekeyed", Bounds{Calls: 2, Sends: 2, Acts: 4}, func(s *Slice) { s.Witness, s.Rekeys = true, true }, KeepsSuccess)
 	l.add("an event contradicts the end of what is redriven", Bounds{Calls: 2, Sends: 2, Acts: 3}, func(s *Slice) { s.Mistaken, s.Redrives = true, true }, KeepsSuccess)
 	l.add("an event contradicts the end of what is rekeyed", Bounds{Calls: 2, Sends: 1, Acts: 4}, func(s *Slice) { s.Mistaken, s.Rekeys = true, true }, KeepsSuccess)
+	l.add("a skipped generation", Bounds{Calls: 3, Sends: 2, Crashes: 1, Fails: 2}, func(s *Slice) { s.Skips, s.BeginFail = true, true }, KeepsSuccess)
+	two := func(s *Slice) { s.Skips, s.Shared = true, true } // the first call was made before
+	l.add("a skipped generation, two processes", Bounds{Calls: 2, Sends: 2}, two, KeepsNothing)
+	if l.long {
+		l.add("a skipped generation, two processes", Bounds{Calls: 3, Sends: 2}, two, KeepsSuccess)
+	}
 	l.add("rekeyed", Bounds{Calls: 2, Sends: 2, Acts: 4}, func(s *Slice) { s.Rekeys = true }, KeepsSuccess)
 }
 
@@ -107,7 +113,7 @@ func (l *list) company(two Bounds) {
 	}
 }
 
-// keyless adds two callers with the same request and without a key.
+// keyless adds slices with two callers that send the same request without a key, in one process and in two.
 func (l *list) keyless() {
 	b := l.bounds(Bounds{Calls: 3, Sends: 2, Crashes: 1}, Bounds{Calls: 3, Sends: 2, Crashes: 1, Fails: 1})
 	l.add("two callers without a key", b, func(s *Slice) { s.Keyless, s.BeginFail = true, true }, KeepsSuccess)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/intent"
 	"github.com/oncehttp/oncehttp/internal/operation"
 )
 
@@ -39,8 +40,11 @@ func (m *moves) step(w *World, p int) {
 	now := m.slice.now(w)
 	switch d := proc.Drive; d.Step() {
 	case operation.Check, operation.CheckToken:
+		if d.Step() == operation.Check && !proc.Stale && !x.oldStands() {
+			return
+		}
 		old := m.slice.read(p, w.Ops[1-x.t].Rec.Op)
-		happened := d.Step() == operation.Check && ptr(d.Op()).Replaces && !x.asksAgain() && old.StopsSuccessor(operation.Successor{Begun: true})
+		happened := d.Step() == operation.Check && ptr(d.Op()).Replaces && !x.asksAgain() && intent.Successor{Begun: true}.IsStoppedBy(&old)
 		if happened {
 			x.out(FindsOldHappened, "", nil, (*operation.Drive).OldFound)
 		} else if !proc.Stale || d.Step() == operation.CheckToken {

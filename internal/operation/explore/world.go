@@ -36,6 +36,7 @@ type Slice struct {
 	Witness   bool // an event of the API may say that it took effect
 	Source    bool // credentials come from a source that may have others
 	Mistaken  bool // likewise of what the API refused, or a person settled as absent
+	Skips     bool // a caller that was told of no effect may begin the next generation, whether or not the first one stands in the journal
 
 	verdicts map[reading]classify.Verdict
 	recs     map[Rec]*Rec
@@ -111,6 +112,8 @@ type Meta struct {
 	ComingAt int8    // the time of that
 	Decides  bool    // a caller of plain HTTP was told of an unknown outcome, and has not come back
 	Late     bool    // it came while the same was driven under another key: no look before that could find it
+	GoesOn   bool    // with Slice.Skips: a caller was told of no effect, and may begin the next generation
+	Early    bool    // likewise: it was begun before the one of the first key ended, or was begun
 	Noted    [2]bool // by process: it knows of a lost Begin
 	NotedAt  [2]int8 // the time of that
 	Flying   [3]int8 // lost sends with a possible late arrival, by token
@@ -183,7 +186,9 @@ func Usual() operation.Client {
 // newWorld returns the first state of a history.
 func (s *Slice) newWorld() World {
 	none := s.rec(Rec{})
-	return World{Left: s.Bounds, Ops: [2]Track{{Rec: none, Disk: none}, {Rec: none, Disk: none}}}
+	w := World{Left: s.Bounds, Ops: [2]Track{{Rec: none, Disk: none}, {Rec: none, Disk: none}}}
+	w.Ops[0].GoesOn = s.Skips && !s.BeginFail
+	return w
 }
 
 // rec returns the one record equal to r.
@@ -215,8 +220,11 @@ func (s *Slice) drive(d operation.Drive) *operation.Drive {
 // intent returns the operation as client p begins it.
 func (s *Slice) intent(w *World, p int) operation.Op {
 	op := operation.Op{
-		Protected: s.Server != KeepsNothing, Hides: s.Server == Hides, Generated: s.Generated || s.Keyless, Standing: operation.Open,
-		MaybeSent: true, FirstSent: s.now(w), Window: s.Configs[p].Window, Pauses: operation.UsualPauses, Results: true,
+		Phase:    operation.Phase{Standing: operation.Open},
+		KeyFacts: operation.KeyFacts{Protected: s.Server != KeepsNothing, Generated: s.Generated || s.Keyless},
+		Sending:  operation.Sending{MaybeSent: true, FirstSent: s.now(w), Window: s.Configs[p].Window, Pauses: operation.UsualPauses},
+		Hides:    s.Server == Hides,
+		Results:  true,
 	}
 	if s.Token || s.Enqueued {
 		op.MaybeSent, op.FirstSent, op.SendBefore = false, time.Time{}, s.now(w).Add(maxAge)
@@ -225,7 +233,7 @@ func (s *Slice) intent(w *World, p int) operation.Op {
 	return op
 }
 
-// read returns the operation as client p reads it: of two windows the shorter counts.
+// read returns op as client p reads it: with the shorter one of its own window and the client's.
 func (s *Slice) read(p int, op operation.Op) operation.Op {
 	op.Window = min(op.Window, s.Configs[p].Window)
 	return op

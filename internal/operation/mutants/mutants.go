@@ -1,5 +1,5 @@
-// Package mutants builds the source of package operation with mutants: every condition negated and dropped, each case
-// dropped and each boundary moved. All mutants are in one build; an environment variable switches on one of them. The
+// Package mutants builds the source of the packages that decide (operation, intent and acts) with mutants: every condition negated and
+// dropped, each case dropped and each boundary moved. All mutants are in one build; an environment variable switches on one of them. The
 // package's test tells the mutants found by the tests and by the search. Nothing imports it.
 package mutants
 
@@ -23,8 +23,10 @@ type Mutant struct {
 // Variable names the environment variable with the number of the active mutant.
 const Variable = "ONCEHTTP_MUTANT"
 
-// Switch is the source of a file needed beside instrumented files.
-const Switch = `package operation
+// Switch returns the source of a file needed beside the instrumented files of a package.
+func Switch(name string) string { return "package " + name + switchSource }
+
+const switchSource = `
 
 import (
 	"os"
@@ -66,13 +68,15 @@ type edit struct {
 // text returns the source of a node.
 func (x *instrument) text(n ast.Node) string { return string(x.source[x.at(n.Pos()):x.at(n.End())]) }
 
+// at returns the offset of a position in its file.
 func (x *instrument) at(p token.Pos) int { return x.files.Position(p).Offset }
 
+// replace notes that the text of a node is to be replaced.
 func (x *instrument) replace(n ast.Node, text string) {
 	x.edits = append(x.edits, edit{x.at(n.Pos()), x.at(n.End()), text})
 }
 
-// mutant returns the condition for a new mutant to be on.
+// mutant adds a new mutant for a node, and returns the Go condition that is true while this mutant is switched on.
 func (x *instrument) mutant(n ast.Node, kind string) string {
 	x.all = append(x.all, Mutant{x.next, x.files.Position(n.Pos()).Line, kind, strings.Join(strings.Fields(x.text(n)), " ")})
 	x.next++
@@ -101,7 +105,8 @@ func (x *instrument) visit(n ast.Node) bool {
 	return true
 }
 
-// condition edits a whole condition, even if it is none by its form.
+// condition adds mutants to the whole condition of a statement, also if it is a plain name or call. A condition with && or || at its top can also be
+// negated as a whole.
 func (x *instrument) condition(e ast.Expr) {
 	text := x.expression(e)
 	if b, ok := e.(*ast.BinaryExpr); ok && (b.Op == token.LAND || b.Op == token.LOR) {

@@ -36,7 +36,7 @@ func (l *Layer) principal(r *http.Request) []string {
 	return parts
 }
 
-// Principal returns the digest of the owner of a request's keys and tokens.
+// Principal returns the digest of the caller who owns the request's keys and tokens.
 func (l *Layer) Principal(r *http.Request) Digest { return DigestOf(l.principal(r)...) }
 
 // Fingerprint returns the digest of the request that a key names: target, content type, the profile's headers, and

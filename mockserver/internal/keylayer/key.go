@@ -16,8 +16,8 @@ type Reading struct {
 	Err     error  // why the key is invalid, without the key; nil: it is valid
 }
 
-// ReadKey reads the key at the profile's place (Carrier), and checks it by the profile's rules. body is the whole
-// body; a nil one has no key.
+// ReadKey reads the key of a request where the profile has it (Carrier), and checks it by the profile's rules. body is the whole body; with a nil
+// body no key is found in it.
 func ReadKey(p *profile.Profile, r *http.Request, body []byte) Reading {
 	switch p.Carrier.Place {
 	case profile.Body:

@@ -90,8 +90,8 @@ func (t *References) Take(r *http.Request, body []byte, create func() *Answer) *
 	return resource
 }
 
-// Find answers a lookup; nil: the request is no lookup, or (for an API without lists) nothing is found. The caller
-// must not change the answer.
+// Find returns the answer to a lookup. It is nil if the request is no lookup or, for an API that does not answer with a list, if nothing is found:
+// then the service answers. The caller must not change the answer.
 func (t *References) Find(r *http.Request) *Answer {
 	groups := t.lookup.FindStringSubmatch(r.URL.RequestURI())
 	if r.Method != http.MethodGet || groups == nil {

@@ -124,8 +124,8 @@ func (d *decoder) string() string {
 	return d.text[d.at-len(s) : d.at]
 }
 
-// count reads the length of a list. Each entry has one byte at least: a larger length than the bytes left is damage, so that a damaged list cannot
-// make the caller allocate much.
+// count reads the number of entries of a list. A number beyond the bytes that are left marks the data as bad: so a damaged list cannot make the
+// caller allocate much memory.
 func (d *decoder) count() int {
 	n := d.uvarint()
 	if n > uint64(len(d.b)-d.at) {

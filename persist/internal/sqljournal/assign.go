@@ -44,7 +44,7 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 			where, args = where+" AND seq = ?", append(args, before.Seq.Int64)
 		}
 		set := []any{row.ID, row.Account, row.Token, row.Intent, row.Progress, row.Body, row.Answer, row.Needs}
-		n, err := exec(ctx, conn, j.d.Rebind(j.d.Update(assigned, where)), append(set, args...))
+		n, err := j.execUnused(ctx, conn, row, j.d.Rebind(j.d.Update(assigned, where)), append(set, args...))
 		if err != nil || n > 0 {
 			return err
 		}

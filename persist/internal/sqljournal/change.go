@@ -111,8 +111,8 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 // stands reads the row met by an update or delete without effect. Such a write has waited for every transaction in
 // doubt, so a SELECT is enough to see their results; see confirm.
 func (j *Journal) stands(ctx context.Context, conn *sql.Conn, row *Row) (now Row, err error) {
-	query := j.d.Rebind("SELECT seq, COALESCE(revision, 0), token, state, COALESCE(created, 0), COALESCE(send_until, 0), fingerprint FROM " + j.d.Records() + " WHERE id = ?")
-	err = conn.QueryRowContext(ctx, query, row.ID).Scan(&now.Seq, &now.Revision, &now.Token, &now.State, &now.Created, &now.SendUntil, &now.Fingerprint)
+	query, args := j.everywhere("SELECT seq, COALESCE(revision, 0), token, state, COALESCE(created, 0), COALESCE(send_until, 0), fingerprint FROM %s WHERE id = ?", row.ID)
+	err = conn.QueryRowContext(ctx, query, args...).Scan(&now.Seq, &now.Revision, &now.Token, &now.State, &now.Created, &now.SendUntil, &now.Fingerprint)
 	if errors.Is(err, sql.ErrNoRows) {
 		return now, fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, row.Account, row.Key)
 	}

@@ -71,8 +71,6 @@ type Dialect interface {
 	// row: row itself, with Seq set, or another's. A nil row means a race with another Begin, ended just now: call
 	// Begin again. The standing row, unless it is confirmed, is as safe as after Confirm.
 	Begin(ctx context.Context, run QueryRow, row *Row) (standing *Row, err error)
-	// NumbersUsed reports whether a used key keeps its number. If not, no index but the primary key has it.
-	NumbersUsed() bool
 	// Number gives a number to each committed record without one that is no used key.
 	Number(ctx context.Context, conn *sql.Conn) error
 	// Barrier returns when no statement in flight at the call holds a number any more. Such a statement ends by
@@ -126,6 +124,23 @@ type Dialect interface {
 	// Waited reports whether the database undid a statement because its wait for another transaction had reached the
 	// bound.
 	Waited(err error) bool
+}
+
+// Apart is a Dialect with a table of their own for used keys (records without their text). A sweep moves a row there from Records in one transaction, which
+// locks the row in Records first. So a write that adds a row to Records, or gives a row another id, looks for a used key of this id afterwards, in its own
+// transaction, and is undone if there is one. The look comes after the write, which has waited for a sweep under way, and it sees all that was committed: an
+// earlier look could come before the sweep, and the write behind it.
+type Apart interface {
+	// Used is the table of used keys for a SELECT by an index, with the columns of Records. Its numbers (seq) are null. By the index of sweeps it has only
+	// those that are not kept for ever.
+	Used(index Index) string
+	// InsertUsed inserts used keys in the transaction of a sweep. values has those of UsedColumns for each, one after the other. It waits for no lock of
+	// others: see Waited.
+	InsertUsed(ctx context.Context, tx *sql.Tx, values []any) error
+	// DeleteUsed deletes used keys by their ids, and returns their number.
+	DeleteUsed(ctx context.Context, tx *sql.Tx, ids []any) (int64, error)
+	// LookUsed returns a query for the id of the used key with an id, its parameter. It waits for transactions under way, and sees all that were committed.
+	LookUsed() string
 }
 
 // Lease is the lease written into records by Claim and Renew.

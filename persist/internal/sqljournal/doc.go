@@ -15,6 +15,13 @@
 // again. Each write carries a random token, kept in the row. The repeated write waits for the transaction in doubt,
 // because both need the same row lock or unique key; the standing token then identifies the write. See settle.
 //
+// # Used keys
+//
+// A sweep leaves of an ended record hardly more than that its key was used (persist.Record.KeepText). On PostgreSQL this
+// is a row of the same table with few columns. MariaDB has a table of their own for such rows, see [Apart]: the sweep
+// moves the row there in one transaction. A read of both tables is one statement. A write that makes a row with an id
+// looks for a used key behind that, in its own transaction.
+//
 // # Sequence numbers
 //
 // A database hands out numbers in one order and commits in another. A listing up to number 10 would never come back

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
 // Erase implements [persist.Eraser]. It is one statement. The row keeps its id, which is a hash of the ID that the record had, without a secret. The engine keeps the old row until a vacuum or a purge, and in its log.
@@ -78,7 +79,7 @@ func (j *Journal) checkErased(ctx context.Context, rec *persist.Record, id persi
 		return err
 	}
 	if rec.ID == usedID(RowID(id)) {
-		nameKey(rec, id.Key, secret)
+		usedkey.Name(rec, id.Key, secret)
 		rec.ID = persist.ErasedID(secret, id)
 		return nil
 	}
@@ -88,8 +89,8 @@ func (j *Journal) checkErased(ctx context.Context, rec *persist.Record, id persi
 	return j.failed(fmt.Errorf("%w: account %q, key %q: its row is that of another record, which was erased", persist.ErrCorrupt, id.Account, id.Key))
 }
 
-// erasedBy returns the query for the erased records that q selects by the account and the key that they had, and the secret of the journal; nil if q selects none by these. So it is, too,
-// if the role has no right on the secret of the journal, or there is no secret yet.
+// erasedBy returns the query for the erased records that q selects by their former account and key, and the secret of the journal. The query is nil
+// if q does not select by account and key, if there is no secret yet, or if the role may not read it.
 func (j *Journal) erasedBy(ctx context.Context, q *persist.Query) (erased *persist.Query, secret []byte, err error) {
 	named := q.Key != "" || !q.AllAccounts && q.Account != ""
 	if !named || !selectsEnded(q) {

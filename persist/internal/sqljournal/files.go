@@ -65,24 +65,24 @@ type file struct {
 	info info
 }
 
-// Stat implements [fs.File].
+// Stat implements [fs.File]. It never fails.
 func (f *file) Stat() (fs.FileInfo, error) { return f.info, nil }
 
-// Close implements [fs.File].
+// Close implements [fs.File]. There is nothing to close.
 func (*file) Close() error { return nil }
 
 // folder is the open root.
 type folder struct{ left []fs.DirEntry }
 
-// Stat implements [fs.File].
+// Stat implements [fs.File]. It never fails.
 func (*folder) Stat() (fs.FileInfo, error) { return info{name: ".", dir: true}, nil }
 
-// Read implements [fs.File].
+// Read implements [fs.File]. It always fails: a folder has no bytes.
 func (*folder) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: ".", Err: fs.ErrInvalid}
 }
 
-// Close implements [fs.File].
+// Close implements [fs.File]. There is nothing to close.
 func (*folder) Close() error { return nil }
 
 // ReadDir implements [fs.ReadDirFile]: it returns the next n entries, io.EOF at the end, or all that are left if n is not positive.
@@ -119,13 +119,13 @@ func (i info) Mode() fs.FileMode {
 	return 0o444
 }
 
-// ModTime implements [fs.FileInfo].
+// ModTime implements [fs.FileInfo]. It is the zero time.
 func (info) ModTime() time.Time { return time.Time{} }
 
 // IsDir implements [fs.FileInfo].
 func (i info) IsDir() bool { return i.dir }
 
-// Sys implements [fs.FileInfo].
+// Sys implements [fs.FileInfo]. It is always nil.
 func (info) Sys() any { return nil }
 
 // none is a folder whose files are all the same error.
@@ -134,7 +134,7 @@ type none struct{ err error }
 // NoFiles returns a folder that cannot be read, with the reason.
 func NoFiles(err error) fs.FS { return none{err} }
 
-// Open implements [fs.FS].
+// Open implements [fs.FS]. It always fails: there is no file.
 func (n none) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: n.err}
 }

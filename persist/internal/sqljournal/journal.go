@@ -20,6 +20,7 @@ type Journal struct {
 
 	db    *sql.DB
 	d     Dialect
+	apart Apart // nil: used keys are in the table of records
 	name  string
 	limit time.Duration
 
@@ -30,7 +31,7 @@ type Journal struct {
 
 	landing landing.Begins // by row ID
 
-	uses atomic.Bool // there are used keys, as the facts say
+	uses atomic.Bool // there are used keys, as the facts say; set if they have a table of their own
 
 	sweepsFewer atomic.Int64 // records than sweepRows in a transaction of a sweep
 
@@ -47,6 +48,10 @@ func New(c Config) *Journal {
 	j.gets = &gather{j: j, reads: true, run: j.getAll}
 	if d, ok := c.Dialect.(Together); ok {
 		j.writes = &gather{j: j, run: writeAll(d)}
+	}
+	if d, ok := c.Dialect.(Apart); ok {
+		j.apart = d
+		j.uses.Store(true)
 	}
 	return j
 }
@@ -257,10 +262,10 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, e
 	if j == nil {
 		return persist.Record{}, errNotOpened
 	}
-	query := j.d.Rebind("SELECT " + columnsRead("") + " FROM " + j.d.Records() + " WHERE id = ?")
 	row := &Row{ID: RowID(id)}
+	query, args := j.everywhere("SELECT "+columnsRead("")+" FROM %s WHERE id = ?", row.ID)
 	err = j.read(ctx, j.gets.first(sharer{row: row}), func(ctx context.Context, conn *sql.Conn) error {
-		err := conn.QueryRowContext(ctx, query, RowID(id)).Scan(row.Fields()...)
+		err := conn.QueryRowContext(ctx, query, args...).Scan(row.Fields()...)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notFound(id)
 		}

@@ -167,8 +167,8 @@ type listing struct {
 	unnumbered []Row // records without a number, not yielded yet
 
 	secret   []byte // of the journal; nil: not known, or not needed
-	used     []Row  // used keys of one key, without a number, not yielded yet
-	unlisted bool   // used keys without a number may be left, behind all others
+	used     []Row  // used keys of one key, not yielded yet
+	unlisted bool   // used keys may be left, behind all others
 	usedRest bool   // those are read
 	usedAt   []byte // the id behind which they are
 
@@ -189,8 +189,8 @@ func (l *listing) short() bool {
 	return l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved || l.q.Owed
 }
 
-// next reads the next page of a listing: first the records that have a number or get one, then the used keys without a number. A used key is an ended
-// record of which hardly more is left than that its key was used.
+// next reads the next page of a listing: first the records that have a number or get one, then the used keys, which have none. A used key is an ended record
+// of which hardly more is left than that its key was used.
 func (l *listing) next(ctx context.Context) ([]Row, error) {
 	if l.usedRest {
 		return l.nextUsed(ctx)
@@ -315,8 +315,8 @@ func (j *Journal) number(ctx context.Context) error {
 	return j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error { return j.d.Number(ctx, conn) })
 }
 
-// pageOfSame reads the next records with the number of the last one of the page before, in the order of their ids. The journal gives each number
-// once; whoever may update the column may give it to others.
+// pageOfSame reads the next records that have the same number as the last one of the page before, in the order of their ids. The journal gives each
+// number once; but a user who may update the column can give it to several records.
 func (l *listing) pageOfSame(ctx context.Context) ([]Row, error) {
 	c := l.selecting()
 	args := []any{l.after, l.sameID}

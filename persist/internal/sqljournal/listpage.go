@@ -33,12 +33,16 @@ func (l *listing) page(ctx context.Context) ([]Row, error) {
 	return page, err
 }
 
-// readBy reads one page of the records that c selects, in the order of a column. full means that there may be more.
+// readBy reads one page of the records that c selects, in the order of a column. full means that there may be more. Of one key it reads the used keys, too,
+// if the listing may select some, wherever they are.
 func (l *listing) readBy(ctx context.Context, c condition, column string) (page []Row, full bool, err error) {
-	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY %s LIMIT %d", columnsRead(""), l.j.d.Records(), c.where, column, l.rows)
-	query = l.j.d.Rebind(query)
+	tail := fmt.Sprintf(" WHERE %s ORDER BY %s LIMIT %d", c.where, column, l.rows)
+	query, args := l.j.d.Rebind("SELECT "+columnsRead("")+" FROM "+l.j.d.Records()+tail), c.args
+	if l.q.Key != "" && l.unlisted {
+		query, args = l.j.everywhere("SELECT "+columnsRead("")+" FROM %s"+tail, c.args...)
+	}
 	err = l.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
-		rows, err := conn.QueryContext(ctx, query, c.args...)
+		rows, err := conn.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err
 		}
@@ -48,7 +52,7 @@ func (l *listing) readBy(ctx context.Context, c condition, column string) (page 
 	return page, full, err
 }
 
-// collect reads rows until there are limit of them, or until they are too large for one page. full means that there may be more. It closes rows.
+// collect reads rows until they are too large for one page. full means that there may be more, since there are limit of them, or as large ones. It closes rows.
 func collect(rows *sql.Rows, limit int) (page []Row, full bool, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	size := 0
@@ -63,5 +67,5 @@ func collect(rows *sql.Rows, limit int) (page []Row, full bool, err error) {
 	if err := rows.Err(); err != nil {
 		return nil, false, err
 	}
-	return page, size >= pageBytes || len(page) == limit, nil
+	return page, size >= pageBytes || len(page) >= limit, nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,5 +78,44 @@ func TestSettleLate(t *testing.T) {
 				synctest.Wait() // each has ended
 			})
 		})
+	}
+}
+
+// ending is a database that ends its first connections at once.
+type ending struct {
+	nowhere
+
+	left *atomic.Int64
+	err  error
+}
+
+func (e ending) Connect(context.Context) (driver.Conn, error) {
+	if e.left.Add(-1) >= 0 {
+		return nil, e.err
+	}
+	return nowhere{}, nil
+}
+
+// TestEndedConnections: a call asks once more for a connection, as where those of the pool are ended, or a password is rotated, meanwhile. database/sql gives up
+// after the third that has ended, and after the first of any other failure.
+func TestEndedConnections(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fail      int64
+		err, want error
+	}{
+		{0, nil, nil}, {3, driver.ErrBadConn, nil}, {5, driver.ErrBadConn, nil}, {6, driver.ErrBadConn, errNoConnection},
+		{1, errors.New("password authentication failed"), nil}, {2, errors.New("password authentication failed"), errNoConnection},
+	} {
+		var left atomic.Int64
+		left.Store(c.fail)
+		j := New(Config{DB: sql.OpenDB(ending{left: &left, err: c.err}), Limit: time.Minute})
+		err := j.settle(t.Context(), nil, func(context.Context, *sql.Conn, bool) error { return nil })
+		if !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%d connections failed (%v): %v, want %v", c.fail, c.err, err, c.want)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// An id has so many bytes of the hash of the key, and of that of the account. Begun detects two records with one id, unless the first has lost its text:
+// An id has keyHash bytes of the hash of the key, and accountHash bytes of the account's. Begun detects two records with one id, unless the first has lost its text:
 // then the second is refused. With the byte of its length an id fills three words in an index of PostgreSQL.
 const (
 	keyHash     = 14
@@ -199,7 +199,7 @@ func newChange(rec *persist.Record) *Row {
 // noWireKey stands in an intent for an empty wire key. In an intent without a wire key, the wire key is the key.
 const noWireKey = "\x00"
 
-// encodeIntent returns the encoded intent, without the values in columns.
+// encodeIntent returns the encoded intent of a record. Values with columns of their own are left out.
 func encodeIntent(rec *persist.Record) []byte {
 	rest := withoutColumns(rec)
 	return codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rest, 0)), &rest, 0)
@@ -265,7 +265,7 @@ func (r *Row) decode(rec *persist.Record) error {
 	return nil
 }
 
-// head decodes everything but the bodies into an empty record. The results describe the bodies: their lengths and checksums.
+// head decodes all of the row but its bodies into rec, which must be empty. The results describe the bodies: their lengths and checksums.
 func (r *Row) head(rec *persist.Record) (intent, progress codec.Outside, err error) {
 	if !r.readable() {
 		return intent, progress, r.unread()
@@ -319,7 +319,8 @@ func (r *Row) unread() error {
 	return &persist.UnreadError{Record: clear, Needs: string(r.Needs), Err: fmt.Errorf("%w: account %q, key %q", persist.ErrNewer, r.Account, r.Key)}
 }
 
-// columns copies the values that have columns of their own into the record. A time out of a column's range is in the encoded part.
+// columns copies the values of the row's own columns into the record. A time beyond the range of a column stays as it is in rec: it was decoded
+// before.
 func (r *Row) columns(rec *persist.Record) {
 	rec.ID = persist.ID{Account: string(r.Account), Key: string(r.Key)}
 	rec.Seq, rec.Revision = uint64(r.Seq.Int64), uint64(r.Revision)

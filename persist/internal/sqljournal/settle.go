@@ -123,6 +123,9 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 		defer context.AfterFunc(ctx, stop)()
 	}
 	conn, err := j.db.Conn(waiting)
+	if err != nil && waiting.Err() == nil { // once more: a password or a certificate may have been rotated meanwhile, and nothing was sent
+		conn, err = j.db.Conn(waiting)
+	}
 	if err != nil {
 		if ctx.Err() != nil && !repeated {
 			return Undone, ctx.Err()

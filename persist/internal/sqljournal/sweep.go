@@ -11,13 +11,14 @@ import (
 
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
+	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
 // readRows is the largest number of records read by one statement of a sweep. It locks none of them.
 const readRows = 1000
 
 // The number of records changed by one transaction of a sweep: sweepRows at most. A transaction without an answer in time is made again with half of them;
-// one in time lets the next have sweepMore more. A server under load reads each row from its disk.
+// one in time that changed some lets the next have an eighth more, one at least. A server under load reads each row from its disk.
 const (
 	sweepRows = 256
 	sweepMore = 8
@@ -32,9 +33,10 @@ type sweeping struct {
 	l      persist.Limits
 	secret []byte // of the journal
 	total  int
-	packed int // of the last transaction: used keys made
+	packed int   // of the last transaction: used keys made
+	moved  []any // of the last transaction: the values of Apart.InsertUsed
 
-	keepsTexts bool // the role has not the rights on the facts for used keys
+	keepsTexts bool // the role has not the rights for used keys, or other transactions hold their table
 }
 
 // Sweep implements [persist.Journal]. It reads one page of records after the other by an index, and locks nothing
@@ -58,13 +60,19 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	var err error
 	switch s.secret, err = j.Secret(ctx); {
 	case errors.Is(err, persist.ErrDenied):
-		s.keepsTexts, s.l.KeepText = true, 0
+		s.keepTexts()
 	case err != nil:
 		return 0, err
 	}
-	if err = s.sweep(ctx, s.shelf()); err == nil && l.Prune && l.KeepKey != 0 && s.total < l.Max {
-		err = s.pruneUsed(ctx)
+	for _, of := range s.shelves() {
+		if err := s.sweep(ctx, of); err != nil || s.total >= l.Max {
+			return s.total, err
+		}
 	}
+	if !l.Prune || l.KeepKey == 0 {
+		return s.total, nil
+	}
+	err = s.pruneUsed(ctx)
 	return s.total, err
 }
 
@@ -74,7 +82,7 @@ func (s *sweeping) pruneUsed(ctx context.Context) error {
 	if has, err := s.j.hasUsed(ctx); err != nil || !has {
 		return err
 	}
-	of := shelf{in: condition{where: "swept = 2"}, due: condition{"finished <= ?", []any{ended(nanoseconds(s.l.Now), s.l.KeepKey)}}}
+	of := shelf{apart: s.j.apart != nil, in: condition{where: "swept = 2"}, due: condition{"finished <= ?", []any{ended(nanoseconds(s.l.Now), s.l.KeepKey)}}}
 	c := condition{args: slices.Clone(of.due.args), where: of.due.where}
 	c.and("swept = 2 AND sweep_at IS NULL")
 	var at []byte
@@ -101,12 +109,17 @@ func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
 	fewer := &s.j.sweepsFewer
 	for len(due) > 0 && s.total < s.l.Max {
 		n := min(len(due), sweepRows-int(fewer.Load()), s.l.Max-s.total)
+		before := s.total
 		err := s.step(ctx, shelf, due[:n])
 		switch {
 		case err == nil:
-			fewer.Store(max(fewer.Load()-sweepMore, 0))
+			if s.total > before { // else others hold all of them, such as a transaction of ours that was cut: that says nothing of the time that rows take
+				fewer.Store(max(fewer.Load()-int64(max(n/sweepMore, 1)), 0))
+			}
 			due = due[n:]
-		case n == 1 || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
+		case n == 1 && s.packed > 0 && s.j.d.Waited(err): // somebody else holds the place of the used key: a later sweep takes its text out
+			s.keepTexts()
+		case n == 1 || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) && !s.j.d.Waited(err):
 			return err
 		default:
 			fewer.Store(int64(sweepRows - n/2))
@@ -131,7 +144,29 @@ func (s *sweeping) sweep(ctx context.Context, shelf shelf) error {
 }
 
 // shelf is a range of the index of sweeps, and the condition for due records in it.
-type shelf struct{ in, due condition }
+type shelf struct {
+	in, due condition
+	apart   bool // of used keys in a table of their own
+}
+
+// by returns the table of the shelf for a SELECT by an index.
+func (s *sweeping) by(of shelf, index Index) string {
+	if of.apart {
+		return s.j.apart.Used(index)
+	}
+	return s.j.d.By(index)
+}
+
+// shelves returns the shelves of this sweep: that of records and, if used keys have a table of their own, that of used keys.
+func (s *sweeping) shelves() []shelf {
+	of := s.shelf()
+	if s.j.apart == nil {
+		return []shelf{of}
+	}
+	used := of
+	used.apart = true
+	return []shelf{of, used}
+}
 
 // shelf returns the range of the index with all possible records of this sweep. The range of a prune is all ended
 // records. Most of it may have to be read: the records shortened by a prune have no place of their own there.
@@ -149,7 +184,7 @@ func (s *sweeping) shelf() shelf {
 		due.or("swept = 1 AND generated = 0 AND finished <= ?", ended(now, s.l.KeepText))
 	}
 	if s.l.KeepKey != 0 {
-		due.or("swept = 1 AND generated = 0 AND finished <= ?", ended(now, s.l.KeepKey))
+		due.or("(swept = 2 OR swept = 1 AND generated = 0) AND finished <= ?", ended(now, s.l.KeepKey))
 	}
 	due.where += ")"
 	return shelf{in: condition{where: "sweep_at > 0"}, due: due}
@@ -187,7 +222,7 @@ func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any
 		c.and("sweep_at >= ? AND (sweep_at > ? OR sweep_at = ? AND id > ?)", from.sweepAt, from.sweepAt, from.sweepAt, from.id)
 	}
 	query := s.j.d.Rebind(fmt.Sprintf("SELECT id, sweep_at, CASE WHEN %s THEN 1 ELSE 0 END FROM %s WHERE %s ORDER BY sweep_at, id LIMIT %d",
-		shelf.due.where, s.j.d.By(SweepIndex), c.where, readRows))
+		shelf.due.where, s.by(shelf, SweepIndex), c.where, readRows))
 	err = s.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
 		due, at = nil, from
 		rows, err := conn.QueryContext(ctx, query, c.args...)
@@ -213,24 +248,35 @@ func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any
 }
 
 // step sweeps the records with these ids in one transaction. If it would make the first used key of the journal, it first notes in the facts that
-// there are such keys, and tries again: other programs look for them only then.
+// there are such keys, and tries again: other programs look for them only then. A role without the right to insert into the table of used keys leaves all
+// texts.
 func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 	changed, unnoted, err := s.try(ctx, shelf, ids)
-	if err == nil && unnoted {
-		if err = s.noteUsed(ctx); err == nil {
-			changed, _, err = s.try(ctx, shelf, ids)
-		}
+	again := err == nil && unnoted
+	switch {
+	case again:
+		err = s.noteUsed(ctx)
+	case len(s.moved) > 0 && s.j.d.Denied(err):
+		s.keepTexts()
+		again, err = true, nil
+	}
+	if again && err == nil {
+		changed, _, err = s.try(ctx, shelf, ids)
 	}
 	s.total += changed
 	return err
 }
+
+// keepTexts lets the sweep leave all texts from now on.
+func (s *sweeping) keepTexts() { s.keepsTexts, s.l.KeepText = true, 0 }
 
 // noteUsed notes in the journal's facts that there are used keys, records without their text, before the first is made. If the database role may not
 // write facts, the sweep leaves all texts.
 func (s *sweeping) noteUsed(ctx context.Context) error {
 	_, err := s.j.fact(ctx, usedFact, nil, []byte{1})
 	if errors.Is(err, persist.ErrDenied) {
-		s.keepsTexts, s.l.KeepText, err = true, 0, nil
+		s.keepTexts()
+		err = nil
 	}
 	s.j.uses.Store(err == nil && !s.keepsTexts)
 	return err
@@ -242,9 +288,13 @@ func (s *sweeping) try(ctx context.Context, shelf shelf, ids []any) (changed int
 	c := condition{"id IN (" + Parameters(len(ids)) + ") AND " + isFinal, slices.Clone(ids)}
 	c.and(shelf.in.where, shelf.in.args...)
 	c.and(shelf.due.where, shelf.due.args...)
-	query := s.j.d.Rebind("SELECT " + sweptColumns + " FROM " + s.j.d.By(PrimaryKey) + " WHERE " + c.where + " FOR UPDATE SKIP LOCKED")
+	lock := " FOR UPDATE SKIP LOCKED"
+	if shelf.apart {
+		lock = "" // a used key never changes
+	}
+	query := s.j.d.Rebind("SELECT " + sweptColumns + " FROM " + s.by(shelf, PrimaryKey) + " WHERE " + c.where + lock)
 	err = s.j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		changed, unnoted, s.packed = 0, false, 0
+		changed, unnoted, s.packed, s.moved = 0, false, 0, nil
 		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		if err != nil {
 			return err
@@ -259,7 +309,7 @@ func (s *sweeping) try(ctx context.Context, shelf shelf, ids []any) (changed int
 		if err != nil {
 			return err
 		}
-		if changed, err = s.change(ctx, tx, rows); err != nil {
+		if changed, err = s.change(ctx, tx, shelf, rows); err != nil {
 			return err
 		}
 		if s.packed > 0 && !s.j.uses.Load() {
@@ -297,9 +347,9 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 	return list, rows.Err()
 }
 
-// change applies the limits of the sweep to the rows, within the transaction, and returns the number of changed and deleted ones. A damaged row, and
-// one of a later version, stays as it is.
-func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed int, err error) {
+// change applies the limits of the sweep to the rows of a shelf, within the transaction, and returns the number of changed and deleted ones. A damaged row,
+// and one of a later version, stays as it is. A used key in a table of their own is inserted there, and deleted here.
+func (s *sweeping) change(ctx context.Context, tx *sql.Tx, shelf shelf, rows []Row) (changed int, err error) {
 	var drop []any
 	for i := range rows {
 		var rec persist.Record
@@ -316,24 +366,47 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 			drop = append(drop, rows[i].ID)
 		case strip:
 			statement, args := s.strip(&rec, &rows[i], text)
+			if statement == "" {
+				drop = append(drop, rows[i].ID)
+				continue
+			}
 			if _, err := tx.ExecContext(ctx, s.j.d.Rebind(statement), append(args, rows[i].ID)...); err != nil {
 				return 0, err
 			}
 			changed++
 		}
 	}
-	if len(drop) > 0 {
-		if _, err := tx.ExecContext(ctx, s.j.d.DeleteAll(len(drop)), drop...); err != nil {
+	dropped, err := s.remove(ctx, tx, shelf, drop)
+	return changed + dropped, err
+}
+
+// remove deletes the rows of a shelf with these ids, and returns their number: another sweep may have deleted used keys meanwhile. Those that were moved are
+// inserted into the table of used keys before.
+func (s *sweeping) remove(ctx context.Context, tx *sql.Tx, shelf shelf, ids []any) (int, error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	if shelf.apart {
+		n, err := s.j.apart.DeleteUsed(ctx, tx, ids)
+		return int(n), err
+	}
+	if len(s.moved) > 0 {
+		if err := s.j.apart.InsertUsed(ctx, tx, s.moved); err != nil {
 			return 0, err
 		}
 	}
-	return changed + len(drop), nil
+	res, err := tx.ExecContext(ctx, s.j.d.DeleteAll(len(ids)), ids...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := res.RowsAffected()
+	return int(n), err
 }
 
 // strip applies the limits to a record that they change, and returns the statement that writes it into its row, without the row's id as its last
-// argument. text is the time of its text.
+// argument. text is the time of its text. There is no statement for a used key that moves: see pack.
 func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (statement string, args []any) {
-	erased, wireKey, packs := rec.Erased, rec.WireKey, mayPack(rec)
+	erased, wireKey, packs := rec.Erased, rec.WireKey, usedkey.MayPack(rec)
 	if s.l.Strip(rec, s.l.Now, s.secret); s.keepsTexts {
 		rec.KeepText = text
 	}
@@ -342,7 +415,7 @@ func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (sta
 		return "UPDATE " + s.j.d.Records() + " SET " + set + " WHERE id = ?", []any{sweepAt(rec), encodeIntent(rec), codec.WithRequestDropped(row.Progress)}
 	}
 	if rec.Erased && !erased && packs {
-		return s.pack(rec, wireKey)
+		return s.pack(rec, row, wireKey)
 	}
 	if rec.Erased && !erased {
 		rec.ID = persist.ErasedID(s.secret, rec.ID)
@@ -353,26 +426,25 @@ func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (sta
 }
 
 // pack returns the statement, with its parameters, that makes the row of an erased record that of a used key: hardly more is left than that its key
-// was used. wireKey was its key on the wire, which tells how the key was spelled.
-func (s *sweeping) pack(rec *persist.Record, wireKey string) (statement string, args []any) {
-	var null []string
-	for _, c := range Columns() {
-		switch c.Name {
-		case "id", "state", "finished", "swept", "progress", "account", "sweep_at":
-		case "seq":
-			if !s.j.d.NumbersUsed() {
-				null = append(null, "seq = NULL")
-			}
-		default:
-			null = append(null, c.Name+" = NULL")
-		}
-	}
+// was used. wireKey was its key on the wire, which tells how the key was spelled. If used keys have a table of their own, there is no statement, and the
+// row is noted in moved.
+func (s *sweeping) pack(rec *persist.Record, row *Row, wireKey string) (statement string, args []any) {
 	rec.Revision++ // it is in the packed part
 	var at any
 	if when, ever := rec.SweepAt(); ever {
 		at = nanoseconds(when)
 	}
 	s.packed++
-	return "UPDATE " + s.j.d.Records() + " SET swept = 2, progress = ?, account = ?, sweep_at = ?, " + strings.Join(null, ", ") + " WHERE id = ?",
-		[]any{packUsed(rec, wireKey, rec.Key), orNull(outerHashes(rec.Account)), at}
+	args = []any{at, orNull(outerHashes(rec.Account)), packUsed(rec, wireKey, rec.Key)}
+	if s.j.apart != nil {
+		s.moved = append(append(s.moved, row.ID, row.State, row.Finished), args...)
+		return "", nil
+	}
+	var null []string
+	for _, c := range Columns() {
+		if !slices.Contains(usedColumns, c.Name) && c.Name != "swept" {
+			null = append(null, c.Name+" = NULL")
+		}
+	}
+	return "UPDATE " + s.j.d.Records() + " SET swept = 2, sweep_at = ?, account = ?, progress = ?, " + strings.Join(null, ", ") + " WHERE id = ?", args
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
-	"strings"
 )
 
 // Together is a Dialect with one statement for writes of several rows.
@@ -70,8 +69,8 @@ func (j *Journal) getAll(ctx context.Context, conn *sql.Conn, calls []*sharer) (
 	for len(ids)&(len(ids)-1) != 0 { // for few different statements
 		ids = append(ids, ids[0])
 	}
-	query := j.d.Rebind("SELECT " + columnsRead("") + " FROM " + j.d.Records() + " WHERE id IN (?" + strings.Repeat(", ?", len(ids)-1) + ")")
-	result, err := conn.QueryContext(ctx, query, ids...)
+	query, args := j.everywhere("SELECT "+columnsRead("")+" FROM %s WHERE id IN ("+Parameters(len(ids))+")", ids...)
+	result, err := conn.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -228,6 +228,7 @@ func (e *effects) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
+// of returns the number of effects of a key.
 func (e *effects) of(key string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

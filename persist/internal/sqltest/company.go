@@ -131,9 +131,12 @@ func (c *company) request() *http.Request {
 }
 
 // The calls of the two.
-func doOne(c *company) error   { return c.do(c.one) }
+func doOne(c *company) error { return c.do(c.one) }
+
+// doOther sends the request by the other client.
 func doOther(c *company) error { return c.do(c.other) }
 
+// do sends the request of the company by client, under the key "k".
 func (c *company) do(client *oncehttp.Client) error {
 	resp, err := client.DoKey(c.request(), "k")
 	if err == nil {
@@ -156,6 +159,7 @@ func keyless(client func(*company) *oncehttp.Client) func(*company) error {
 func theOne(c *company) *oncehttp.Client   { return c.one }
 func theOther(c *company) *oncehttp.Client { return c.other }
 
+// enqueueOne enqueues the request by the one client.
 func enqueueOne(c *company) error { return c.one.Enqueue(c.request(), "k") }
 
 // resumed calls Resume until it meets the operation, and returns the error of that. By the journal's clock the operation may be due a moment later.
@@ -169,7 +173,7 @@ func resumed(ctx context.Context, client *oncehttp.Client) error {
 	return errors.New("nothing is due")
 }
 
-// ofShop is a client of an API with changed facts.
+// ofShop returns a change of a Config: the client's API is the shop, with the changed facts.
 func ofShop(change func(*profile.Profile)) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) {
 		cfg.Profile = profile.Draft07()
@@ -178,7 +182,7 @@ func ofShop(change func(*profile.Profile)) func(*oncehttp.Config) {
 	}
 }
 
-// companyOfRecords returns the rows in which two clients know different facts about answers. The facts in the record must decide.
+// companyOfRecords returns tests of two clients whose profiles read the same answer differently. The profile in the record must decide.
 func companyOfRecords() []companions {
 	unknown := []error{oncehttp.ErrOutcomeUnknown}
 	done := ofShop(func(p *profile.Profile) { p.AlreadyDone = []profile.Matcher{{Status: []int{409}, Pointer: "/done"}} })
@@ -224,6 +228,7 @@ func companyOfRequests() []companions {
 // gate is a limiter. It lets nothing go out until it is opened.
 type gate chan struct{}
 
+// Wait implements oncehttp.Limiter. It waits until the gate is closed, as a channel, or until ctx ends.
 func (g gate) Wait(ctx context.Context) error {
 	select {
 	case <-g:
@@ -236,11 +241,13 @@ func (g gate) Wait(ctx context.Context) error {
 // refusing is a limiter with an error for every send.
 type refusing struct{}
 
+// Wait implements oncehttp.Limiter. It always refuses.
 func (refusing) Wait(context.Context) error { return errors.New("not now") }
 
 // unreachable is a transport without a way to any server.
 type unreachable struct{}
 
+// RoundTrip implements [http.RoundTripper]. Each dial fails, so nothing is ever sent.
 func (unreachable) RoundTrip(req *http.Request) (*http.Response, error) {
 	return (&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("connection refused")

@@ -40,7 +40,7 @@ func (c *company) write(ago time.Duration, change func(*persist.Record)) (persis
 	return standing, err
 }
 
-// endedAgo returns a function that writes an operation of the first client which ended with a success this long ago.
+// endedAgo returns a function that writes an operation of the first client with a success. Its begin was ago before now.
 func endedAgo(ago time.Duration) func(*company) error {
 	return func(c *company) error {
 		rec, err := c.write(ago, nil)
@@ -66,7 +66,7 @@ func keeping(answer, key time.Duration) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.KeepAnswer, cfg.KeepKey = answer, key }
 }
 
-// window is a client of the shop with this window.
+// window returns a change of a Config: the client's API is the shop, and remembers keys for w.
 func window(w time.Duration) func(*oncehttp.Config) {
 	return ofShop(func(p *profile.Profile) { p.Window.Floor = w })
 }

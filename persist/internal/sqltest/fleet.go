@@ -132,7 +132,7 @@ func (f *fleet) enqueue(from, to int) {
 	clerks.Wait()
 }
 
-// orderKey is the key of an order, and its id in the table.
+// orderKey returns the key of an order, and its id in the table.
 func orderKey(i int) string { return fmt.Sprintf("order-%05d", i) }
 
 // rolledBack reports whether the transaction of an order is rolled back.

@@ -70,7 +70,8 @@ func gatheredGets(t *testing.T, j persist.Journal, records []persist.Record) {
 	}
 }
 
-// gatheredBegins begins records at the same time, so that the calls share a statement. Several of them have one key: exactly one may be created.
+// gatheredBegins calls Begin for many records at once, so that the calls share a statement. Several have the same key: only one of these may be
+// created. It returns one record for each key.
 func gatheredBegins(t *testing.T, j persist.Journal) []persist.Record {
 	const alike = 5 // the first ones have one key
 	records, made := make([]persist.Record, gathered), make([]bool, gathered)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
@@ -38,8 +39,8 @@ type Grants struct {
 	Never map[string][]string
 }
 
-// Granted checks the rights that docs/journals.md names. Once the owner has written the facts, a producer begins and enqueues, a worker sends what is there, a reader
-// looks, and none of them does more.
+// Granted checks the rights that docs/journals.md names. Once the owner has written the facts, a producer begins and enqueues, a worker sends what is there, and
+// sweeps, a reader looks, and none of them does more.
 func Granted(t *testing.T, g Grants) {
 	users := map[string]string{}
 	for _, role := range []string{"producer", "worker", "reader"} {
@@ -89,6 +90,40 @@ func Granted(t *testing.T, g Grants) {
 		t.Errorf("the worker's Sweep: %v", err)
 	}
 	g.refuses(t, users)
+	g.uses(t, users, api.URL)
+}
+
+// uses requires that the worker takes the text out of the records, that the producer finds the used keys, and that the worker removes them. Nothing is sent.
+func (g Grants) uses(t *testing.T, users map[string]string, api string) {
+	t.Helper()
+	worker, later := g.Open(t, users["worker"], false), time.Now().Add(1e4*time.Hour)
+	if n, err := worker.Sweep(t.Context(), persist.Limits{Now: later}); n != 2 || err != nil {
+		t.Errorf("the worker's Sweep of texts: %d, %v", n, err)
+	}
+	erased := func() (n int) {
+		for rec, err := range g.Open(t, users["reader"], true).List(t.Context(), persist.Query{AllAccounts: true}) {
+			if err != nil {
+				t.Errorf("the reader's list of used keys: %v", err)
+			}
+			if rec.Erased {
+				n++
+			}
+		}
+		return n
+	}
+	if n := erased(); n != 2 {
+		t.Errorf("the reader sees %d used keys, want 2", n)
+	}
+	c := grantedClient(t, g.Open(t, users["producer"], false))
+	if err := c.Enqueue(post(t.Context(), t, api), "enqueued"); !errors.Is(err, oncehttp.ErrFinal) {
+		t.Errorf("the producer's Enqueue of a used key: %v, want ErrFinal", err)
+	}
+	if n, err := worker.Sweep(t.Context(), persist.Limits{Now: later, Prune: true, KeepKey: -1}); n != 2 || err != nil {
+		t.Errorf("the worker's prune of used keys: %d, %v", n, err)
+	}
+	if n := erased(); n != 0 {
+		t.Errorf("the reader sees %d used keys, want none", n)
+	}
 }
 
 // refuses requires that the server denies each role the statements that it must not run. users has the URL of each role's database.
@@ -133,7 +168,7 @@ func (g Grants) statements(t *testing.T, role string) (statements []string) {
 // grantedClient returns a client on a journal, which is closed with the test.
 func grantedClient(t *testing.T, j persist.Journal) *oncehttp.Client {
 	t.Helper()
-	c, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
+	c, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback(), KeepText: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ const (
 	lateDownConns = 100              // a journal has fewer
 )
 
-// LateDown lets the database be away for a second just when answers come. Each caller has its answer meanwhile, and once the
-// database is there again all records say so, without a Run. Calls that somebody waits for fail fast all the same.
+// LateDown tests a database that is away for a second just when answers arrive. Each caller gets its answer meanwhile. Once the database is back, all
+// records have their ends, without a Run. Calls with a waiting caller fail fast.
 func LateDown(t *testing.T, engine func(t *testing.T) Engine) {
 	for _, n := range []int{1, 40} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

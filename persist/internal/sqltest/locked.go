@@ -10,9 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Locked lets another transaction lock records during the renewal of their leases: one by a Begin of the key
-// again, as after a lost commit, and one as somebody else's lock. Free records are renewed all the same,
-// locked ones are not lost, and those of another process are not renewed.
+// Locked tests the renewal of leases while another transaction locks records: one record by a Begin of its key, as after a lost commit, and one by
+// another lock. Free records are renewed, locked ones are not lost, and those of another process are not renewed.
 func Locked(t *testing.T, e Engine) {
 	ctx, j := t.Context(), e.Open(t, e.Address, 15*time.Second)
 	claimer := j.(persist.Claimer)

@@ -42,8 +42,8 @@ func LockedRows(t *testing.T, e Engine) {
 	claim("locked")
 }
 
-// OneClient has a handler write its row with a mark after a Do. It may where its client has no OnResult. The Do of a client with OnResult has
-// marked the result already, and nobody would write the row.
+// OneClient tests a handler that calls MarkDelivered after its own Do. If its client has no OnResult, MarkDelivered returns true: the handler has the
+// result. If the client has OnResult, the Do has marked the result already, and MarkDelivered returns false.
 func OneClient(t *testing.T, e Engine) {
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusCreated) }))
 	t.Cleanup(api.Close)

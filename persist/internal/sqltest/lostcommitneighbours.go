@@ -193,8 +193,8 @@ func repeatRows() map[string]repeatRow {
 	}
 }
 
-// LostCommitNeighbours repeats the documented transaction after a commit with a lost answer, after any fate of its operation
-// meanwhile, and by any request: no second order, no second operation and no second effect follows.
+// LostCommitNeighbours tests the documented transaction after a commit with a lost answer: it is repeated, with the same and with other requests, and
+// after each possible end of its operation. No second order, operation or effect may follow.
 func LostCommitNeighbours(t *testing.T, e Engine) {
 	orders := e.orders(t)
 	j := e.Open(t, e.Address, time.Minute)

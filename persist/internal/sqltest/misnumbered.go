@@ -14,8 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Misnumbered gives records other numbers, as the right to update the column seq allows: none, the largest, and one number for many. Each
-// listing has each record once all the same, and a claim takes them all.
+// Misnumbered tests records with wrong numbers, which a user with the right to update the column seq can write: no number, the largest one, and one
+// number for many. Each listing must still have each record once, and a claim must take them all.
 func Misnumbered(t *testing.T, e Engine) {
 	const n = 600 // more than two pages
 	ctx, j, reader := t.Context(), e.Open(t, e.Address, 30*time.Second), e.Reader(t)

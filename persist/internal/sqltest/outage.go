@@ -50,7 +50,7 @@ func Record(account, key string) persist.Record {
 	}
 }
 
-// Finished is the record with an answer.
+// Finished returns the record with an answer.
 func Finished(rec persist.Record) persist.Record {
 	rec.State, rec.MaybeSent, rec.FirstSent, rec.Finished = persist.StateConfirmed, true, rec.Created, rec.Created.Add(time.Second)
 	rec.Answer = &persist.Answer{Status: 201, Body: []byte("answer"), At: rec.Finished}
@@ -74,8 +74,8 @@ func patiently(try func() (done bool, err error)) error {
 const exchangesMax = 30
 
 // Outages breaks every exchange of every call in every way. The call must have
-// taken effect once, and say so. Most of the time it waits, so many run at once,
-// on any number of processors.
+// taken effect once, and return no error. A break mostly waits; so atOnce of them run
+// side by side, on any number of processors.
 func Outages(t *testing.T, engine func(t *testing.T) Engine) {
 	const atOnce = 12
 	var running sync.WaitGroup
@@ -192,6 +192,7 @@ func Down(t *testing.T, e Engine) {
 	}
 }
 
+// hasStruck reports whether the fault has struck since it was armed. Unlike Struck it leaves the fault armed.
 func (p *Proxy) hasStruck() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,14 +31,14 @@ func Main(m *testing.M, roles map[string]func(ctx context.Context, args []string
 	os.Exit(0)
 }
 
-// Child is a process of this test binary that plays a role. It is killed when ctx ends.
+// Child returns a process of this test binary that plays a role. It is killed when ctx ends.
 func Child(ctx context.Context, role string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), childVariable+"="+role+"\n"+strings.Join(args, "\n"))
 	return cmd
 }
 
-// Together runs n processes of a role at the same time, and returns the error of one that failed.
+// Together runs n processes of a role at the same time, and waits for all. It returns their errors, joined.
 func Together(ctx context.Context, n int, role string, args ...string) error {
 	results := make(chan error, n)
 	for range n {

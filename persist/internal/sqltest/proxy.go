@@ -149,6 +149,7 @@ func (p *Proxy) next() Fault {
 	return fault
 }
 
+// swallows reports whether Hole is on.
 func (p *Proxy) swallows() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -232,6 +233,7 @@ func (l *link) statements() {
 	}
 }
 
+// set makes a flag of the link true.
 func (l *link) set(flag *bool) {
 	l.p.mu.Lock()
 	defer l.p.mu.Unlock()

@@ -21,7 +21,7 @@ func ended(t *testing.T, j persist.Journal, rec persist.Record) persist.Record {
 	return rec
 }
 
-// sweeps checks the number of records changed by a sweep, an hour after they have ended.
+// sweeps requires that a sweep changes want records. The sweep is an hour after the end of rec, and changes at most most records; 0 is no limit.
 func sweeps(t *testing.T, j persist.Journal, rec persist.Record, most, want int) {
 	t.Helper()
 	sweepsBy(t, j, persist.Limits{Now: rec.Finished.Add(time.Hour), Max: most}, want)
@@ -35,9 +35,8 @@ func sweepsBy(t *testing.T, j persist.Journal, l persist.Limits, want int) {
 	}
 }
 
-// SweepPages prunes a table of several pages. Nearly all records ended at the same moment, too lately
-// to go. multiply fills the table with 2,500 copies of its only row, each with an
-// id and a number of its own.
+// SweepPages tests the pruning of a table of several pages. Nearly all records ended at the same moment, too late to be pruned; a few ended earlier.
+// multiply is the SQL statement that fills the table with 2,500 copies of its only row, each with an id and a number of its own.
 func SweepPages(t *testing.T, e Engine, multiply string) {
 	j := e.Open(t, e.Address, time.Minute)
 	rec := ended(t, j, Record("a", "first"))

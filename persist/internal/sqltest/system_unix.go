@@ -45,3 +45,16 @@ func (s *OwnServer) ids() (uid, gid int, err error) {
 	gid, err = strconv.Atoi(u.Gid)
 	return uid, gid, err
 }
+
+// giveLike gives a file to the owner of a folder.
+func giveLike(path, dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	of, is := info.Sys().(*syscall.Stat_t)
+	if !is || os.Getuid() != 0 {
+		return nil
+	}
+	return os.Chown(path, int(of.Uid), int(of.Gid))
+}

@@ -11,7 +11,7 @@ import (
 
 // Tombstones measures Begin on an empty table and beside this many tombstones, in turns, so
 // that whatever else the machine does falls on both. multiply fills the table of an engine
-// with so many copies of its only row, each with an id and a number of its own.
+// with tombstones copies of its only row, each with an id and a number of its own.
 func Tombstones(b *testing.B, empty, full Engine, tombstones int, multiply string) {
 	beside, alone := full.Open(b, full.Address, time.Minute), empty.Open(b, empty.Address, time.Minute)
 	rec := begun(beside, Record("a", "tombstone"))

@@ -27,7 +27,7 @@ type bounded struct {
 	answer atomic.Pointer[said]
 }
 
-// said is the API's answer: a body and a header of so many bytes.
+// said is the API's answer. body and header are the numbers of bytes in its body and its header.
 type said struct {
 	status, body, header int
 	html                 bool
@@ -227,7 +227,7 @@ func tooLargeRequests() map[string]func(b *bounded) {
 	}
 }
 
-// tooLargeResolutions returns the rows of answers that are too large and do not come from the API's answer to a send.
+// tooLargeResolutions returns tests with too large answers that a program gives, to Settle or from Reconcile. The API itself has not sent them.
 func tooLargeResolutions() map[string]func(b *bounded) {
 	over := func(b *bounded) *persist.Answer {
 		return &persist.Answer{Status: 201, Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte(strings.Repeat("a", 2*b.bound))}

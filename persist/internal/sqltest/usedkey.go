@@ -16,9 +16,9 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// UsedKey checks the rows of used keys: they have no text, and every way to a record finds them. text is an expression for the whole row as text, and nulls a
-// condition for a row with nothing but the columns of a used key.
-func UsedKey(t *testing.T, e Engine, text, nulls string, sealed bool) {
+// UsedKey checks the rows of used keys: they have no text, and every way to a record finds them. texts has, by the name of each table with such rows, an
+// expression for a whole row as text. narrow is the table of used keys with a condition for a row with nothing but their columns.
+func UsedKey(t *testing.T, e Engine, texts map[string]string, narrow string, sealed bool) {
 	ctx, j, reader := t.Context(), e.Open(t, e.Address, 30*time.Second), e.Reader(t)
 	if sealed {
 		c := seal.Config{HashKey: bytes.Repeat([]byte("h"), seal.SecretSize)}
@@ -57,7 +57,7 @@ func UsedKey(t *testing.T, e Engine, text, nulls string, sealed bool) {
 	if n, err := j.Sweep(ctx, persist.Limits{Now: time.Now().Add(1e4 * time.Hour)}); n != len(calls) || err != nil {
 		t.Fatalf("swept %d, error %v; want %d", n, err, len(calls))
 	}
-	e.usedRows(t, text, nulls, len(calls)-1) // the second place of a key keeps digests
+	e.usedRows(t, texts, narrow, len(calls)-1) // the second place of a key keeps digests
 	for _, is := range calls {
 		usedAgain(t, is.key+" of "+is.account, func(body string) error { return call(is.c, is.key, is.account, body) })
 	}
@@ -118,15 +118,17 @@ func sealedBy(t testing.TB, j persist.Journal, c seal.Config) persist.Journal {
 	return sealed
 }
 
-// usedRows checks the rows of the table: none has its text any more, and want of them have the few columns of a used key.
-func (e Engine) usedRows(t *testing.T, text, nulls string, want int) {
+// usedRows checks the rows of the tables: none has its text any more, and want of them have the few columns of a used key.
+func (e Engine) usedRows(t *testing.T, texts map[string]string, narrow string, want int) {
 	t.Helper()
-	var rows, narrow int
-	if err := e.DB.QueryRow("SELECT COUNT(*) FROM " + e.Records + " WHERE " + text + " LIKE '%canary%' OR " + text + " LIKE '%" + fmt.Sprintf("%x", "canary") + "%'").Scan(&rows); err != nil || rows != 0 {
-		t.Errorf("%d rows have their text, error %v", rows, err)
+	var rows int
+	for table, text := range texts {
+		if err := e.DB.QueryRow("SELECT COUNT(*) FROM " + table + " WHERE " + text + " LIKE '%canary%' OR " + text + " LIKE '%" + fmt.Sprintf("%x", "canary") + "%'").Scan(&rows); err != nil || rows != 0 {
+			t.Errorf("%d rows of %s have their text, error %v", rows, table, err)
+		}
 	}
-	if err := e.DB.QueryRow("SELECT COUNT(*) FROM " + e.Records + " WHERE swept = 2 AND " + nulls).Scan(&narrow); err != nil || narrow != want {
-		t.Errorf("%d rows are those of used keys, error %v; want %d", narrow, err, want)
+	if err := e.DB.QueryRow("SELECT COUNT(*) FROM " + narrow).Scan(&rows); err != nil || rows != want {
+		t.Errorf("%d rows are those of used keys, error %v; want %d", rows, err, want)
 	}
 }
 

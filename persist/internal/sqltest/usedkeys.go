@@ -1,9 +1,11 @@
 package sqltest
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,13 +19,15 @@ type Used struct {
 	Keep   []string                            // the statements that move the two rows of the journal elsewhere
 	Begin  func(n int) string                  // the statement that makes n copies of the row of the key "pending", each with an id and a number of its own
 	End    string                              // the statement that ends each pending row like that of the key "ended"
+	Sweep  []string                            // in place of sweeps, after the first keys: the statements that end each ended row as a used key; nil: sweeps do
+	Rows   string                              // the table of used keys, with a condition for them if it has others
 	Vacuum []string                            // the statements after a sweep
 	Full   []string                            // the statements that give back all free space
 	Sizes  func(b *testing.B) map[string]int64 // of the parts of the table, in bytes
 }
 
-// UsedKeys makes many used keys, so many at a time, and prints the bytes of each: of the table with its indexes, and of each part. Sweeps meet the
-// rows in the order of their ids, which is none.
+// UsedKeys makes keys used keys, atOnce at a time, and prints the bytes for each key: of the table with its indexes, and of each part. Sweeps meet
+// the rows in the order of their ids, which is random.
 func UsedKeys(b *testing.B, u Used, keys, atOnce int, sealed bool) {
 	ctx, j := b.Context(), u.Open(b, u.Address, time.Minute)
 	if sealed {
@@ -54,14 +58,13 @@ func UsedKeys(b *testing.B, u Used, keys, atOnce int, sealed bool) {
 				b.Fatalf("%s: %v", statement, err)
 			}
 		}
-		for swept := 0; swept < atOnce; {
-			n, err := j.Sweep(ctx, persist.Limits{Now: time.Now().Add(time.Hour)})
-			if err != nil || n == 0 {
-				b.Fatalf("swept %d, error %v", n, err)
-			}
-			swept += n
+		after := u.Vacuum
+		if made > 0 && u.Sweep != nil {
+			after = slices.Concat(u.Sweep, u.Vacuum)
+		} else {
+			sweepAll(b, j, atOnce)
 		}
-		for _, statement := range u.Vacuum {
+		for _, statement := range after {
 			if _, err := u.DB.Exec(statement); err != nil {
 				b.Fatalf("%s: %v", statement, err)
 			}
@@ -69,7 +72,7 @@ func UsedKeys(b *testing.B, u Used, keys, atOnce int, sealed bool) {
 	}
 	b.StopTimer()
 	var rows int
-	if err := u.DB.QueryRow("SELECT COUNT(*) FROM " + u.Records + " WHERE swept = 2").Scan(&rows); err != nil || rows < keys {
+	if err := u.DB.QueryRow("SELECT COUNT(*) FROM " + u.Rows).Scan(&rows); err != nil || rows < keys {
 		b.Fatalf("%d used keys, error %v; want %d", rows, err, keys)
 	}
 	b.Logf("%d used keys, %d at once, in %v", rows, atOnce, time.Since(started).Round(time.Second))
@@ -82,15 +85,28 @@ func UsedKeys(b *testing.B, u Used, keys, atOnce int, sealed bool) {
 	u.report(b, "rebuilt: ", rows)
 }
 
+// sweepAll sweeps until n keys are used ones.
+func sweepAll(b *testing.B, j persist.Journal, n int) {
+	for swept := 0; swept < n; {
+		more, err := j.Sweep(b.Context(), persist.Limits{Now: time.Now().Add(time.Hour)})
+		if err != nil || more == 0 {
+			b.Fatalf("swept %d, error %v", more, err)
+		}
+		swept += more
+	}
+}
+
 // report prints how many bytes each key takes in the table and in its indexes.
 func (u Used) report(b *testing.B, when string, rows int) {
 	sizes, total := u.Sizes(b), int64(0)
+	var parts []string // in one line: a benchmark prints ten at most
+	each := func(size int64) float64 { return float64(size) / float64(rows) }
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {
 		total += sizes[name]
-		b.Logf("%s%-24s %6.1f bytes a key", when, name, float64(sizes[name])/float64(rows))
+		parts = append(parts, fmt.Sprintf("%s %.1f", name, each(sizes[name])))
 	}
-	b.Logf("%s%-24s %6.1f bytes a key", when, "all", float64(total)/float64(rows))
+	b.Logf("%s%.1f bytes a key: %s", when, each(total), strings.Join(parts, ", "))
 	if when == "" {
-		b.ReportMetric(float64(total)/float64(rows), "B/key")
+		b.ReportMetric(each(total), "B/key")
 	}
 }

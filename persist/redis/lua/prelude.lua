@@ -4,9 +4,11 @@ local records, clock, all, names, unfinished, due, unresolved, fingerprints, fin
 -- The parts of a record are fields of one hash: a letter, and the record's id. 'h' is the head; it is laid out as in
 -- entry.go, and the owner of the lease follows. 'o' is the record's place in origins without the id, and 'w' why it is held. Scripts read no others.
 local layout = '>I8I8c16BBBi8I4c12c32i8I4c12c12I4'
-local generatedFlag, unreportedFlag, sweptFlag, owedFlag = 1, 2, 4, 8
+local generatedFlag, unreportedFlag, sweptFlag, owedFlag, usedFlag = 1, 2, 4, 8, 16
 
 local function parse(id, head)
+  -- The head of a used key ends after the format. What it lacks is zero.
+  if math.floor((string.byte(head, 34) or 0) / usedFlag) % 2 == 1 then head = string.sub(head, 1, 35) .. string.rep('\0', 96) end
   local r, at = { id = id }
   r.seq, r.revision, r.token, r.state, r.flags, r.format, r.next, r.nextNano, r.created, r.fingerprint, r.leaseUntil, r.leaseNano, r.sendUntil, r.deserted, r.drives, at =
     struct.unpack(layout, head)

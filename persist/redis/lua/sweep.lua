@@ -10,7 +10,9 @@ for at = 1, #ARGV, 9 do
       remove(standing)
     else
       local r = parse(id, head)
-      redis.call('HSET', records, 'h' .. id, head, 'i' .. id, intent, 'p' .. id, progress)
+      redis.call('HSET', records, 'h' .. id, head)
+      keep('i', id, intent) -- a used key has a head alone
+      keep('p', id, progress)
       redis.call('HDEL', records, 'b' .. id)
       if answer == '' then redis.call('HDEL', records, 'a' .. id) end
       place(r, ended, over)

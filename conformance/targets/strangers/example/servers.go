@@ -98,7 +98,7 @@ func (l *layer) execute(w http.ResponseWriter, r *http.Request, id string, first
 	l.service.ServeHTTP(answer, r)
 }
 
-// give writes an answer to a client.
+// give writes a recorded answer to the client.
 func give(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
 	for name, values := range answer.Header() {
 		w.Header()[name] = values

@@ -27,6 +27,7 @@ type attempts struct {
 	keys map[string]*attempt
 }
 
+// newAttempts returns a server that stores the state of each try. Its fault: a panic in a later try leaves the key locked.
 func newAttempts() http.Handler {
 	return recovered(&attempts{next: newService(), keys: map[string]*attempt{}})
 }
@@ -92,8 +93,7 @@ func (a *attempts) first(w http.ResponseWriter, r *http.Request, id string) {
 	a.try(w, r, id)
 }
 
-// try executes a request and stores its end. After a panic in it the key stays running: the
-// fault, for all tries but the first.
+// try executes a request and stores its end. If the request panics, the key stays locked for ever, except in the first try: this is the fault.
 func (a *attempts) try(w http.ResponseWriter, r *http.Request, id string) {
 	p := &catcher{header: http.Header{}}
 	a.next.ServeHTTP(p, r)
@@ -118,6 +118,8 @@ func (c *catcher) Write(data []byte) (int, error) {
 	c.body = append(c.body, data...)
 	return len(data), nil
 }
+
+// reply returns the answer caught so far.
 func (c *catcher) reply() *reply { return &reply{status: c.status, header: c.header, body: c.body} }
 
 // limits is a layer that works at two requests at a time. Its fault: a request without a slot
@@ -128,6 +130,7 @@ type limits struct {
 	at    slots
 }
 
+// newLimitedLocks returns a server that works at two requests at a time. Its fault: a request without a slot leaves its key locked.
 func newLimitedLocks() http.Handler {
 	return &limits{next: newService(), store: newMemory(), at: make(slots, 2)}
 }
@@ -159,8 +162,7 @@ func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// execute works at the first request of a key, or answers 429 without a slot. The key stays
-// taken then: the fault.
+// execute handles the first request of a key, or answers 429 if no slot is free. Its fault: after the 429 the key stays locked.
 func (l *limits) execute(w http.ResponseWriter, r *http.Request, id string, e *entry) {
 	if !l.at.take() {
 		tooMany(w)

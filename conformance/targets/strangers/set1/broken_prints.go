@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// newFlattened compares bodies by the lines of their flattened values. Its fault: elements of
-// a list have no numbers, so that their order does not count.
+// newFlattened returns a server that compares bodies by the lines of their flattened values. Its fault: elements of a list have no numbers, so that
+// their order does not count.
 func newFlattened() http.Handler {
 	l := newLayer(newService())
 	l.print = byLines
 	return l
 }
 
-// newShortPrint compares the first 32 KiB of a body. Its fault: later differences do not
-// count.
+// newShortPrint returns a server that compares the first 32 KiB of a body. Its fault: later differences do not count.
 func newShortPrint() http.Handler {
 	const most = 32 << 10
 	l := newLayer(newService())
@@ -22,8 +21,7 @@ func newShortPrint() http.Handler {
 	return l
 }
 
-// newPatchPath compares the path of POST only. Its fault: a PATCH or PUT to another path is
-// taken for the same.
+// newPatchPath returns a server that compares the path of POST only. Its fault: a PATCH or PUT to another path is taken for the same.
 func newPatchPath() http.Handler {
 	l := newLayer(newService())
 	l.print = func(r *http.Request, body []byte) string {
@@ -35,13 +33,11 @@ func newPatchPath() http.Handler {
 	return l
 }
 
-// newFlights lets equal requests share one execution while that is at work. Its fault: the
-// caller is not compared.
+// newFlights returns a server that lets equal requests share one execution while that is at work. Its fault: the caller is not compared.
 func newFlights() http.Handler {
 	name := func(r *http.Request, body []byte) string { return keyOf(r) + "\n" + byBytes(r, body) }
 	return &flights{next: newLayer(newService()), name: name, now: map[string]*flight{}}
 }
 
-// newTimeout has its deadline below the key layer. Its fault: the 503 frees the key, though
-// the work goes on.
+// newTimeout returns a server with its deadline below the key layer. Its fault: the 503 frees the key, though the work goes on.
 func newTimeout() http.Handler { return newLayer(deadline(250*time.Millisecond, newService())) }

@@ -25,13 +25,13 @@ func newLayer(next http.Handler) *layer {
 	return &layer{next: next, store: newMemory(), scope: byCaller, print: byBytes, keeps: successes, again: give}
 }
 
-// newService returns the service with effects before its answers.
+// newService returns the service, which has each effect before its answer.
 func newService() http.Handler { return strangers.NewService() }
 
-// byCaller is a scope with keys of its own for each caller.
+// byCaller returns a scope with keys of its own for each caller.
 func byCaller(r *http.Request, key string) string { return r.Header.Get("Authorization") + "\n" + key }
 
-// byBytes is a fingerprint of method, path, and the bytes of the body.
+// byBytes returns a fingerprint of method, path, and the bytes of the body.
 func byBytes(r *http.Request, body []byte) string {
 	return r.Method + " " + r.URL.Path + "\n" + digest(body)
 }

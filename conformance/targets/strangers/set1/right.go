@@ -11,8 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// newByValue compares JSON values, and UUIDs as keys without regard to case. It waits for the
-// first, and keeps failures, too.
+// newByValue returns a server that compares JSON values, and UUIDs as keys without regard to case. It waits for the first, and keeps failures, too.
 func newByValue() http.Handler {
 	l := newLayer(newService())
 	l.print = byValue
@@ -49,16 +48,14 @@ func isUUID(key string) bool {
 	return true
 }
 
-// newLateAndShy has effects after its answers, answers each seventh request with 503, and
-// refuses large bodies.
+// newLateAndShy returns a server with effects after its answers, answers each seventh request with 503, and refuses large bodies.
 func newLateAndShy() http.Handler {
 	s := strangers.NewService()
 	s.Late = 35 * time.Millisecond
 	return shy(7, upTo(100<<10, newLayer(s)))
 }
 
-// newOneOwner gives each key to the caller who used it first, and refuses others. It works at
-// two requests at a time.
+// newOneOwner returns a server that gives each key to the caller who used it first, and refuses others. It works at two requests at a time.
 func newOneOwner() http.Handler {
 	l := newLayer(limited(2, newService()))
 	l.scope = func(_ *http.Request, key string) string { return key }
@@ -77,7 +74,7 @@ type recent struct {
 	place map[string]*list.Element // of a key in uses
 }
 
-// newBounded remembers 1,000 keys, requires a key, and accepts POST only.
+// newBounded returns a server that remembers 1,000 keys, requires a key, and accepts POST only.
 func newBounded() http.Handler {
 	l := newLayer(newService())
 	l.store = &recent{memory: newMemory(), uses: list.New(), place: map[string]*list.Element{}}
@@ -118,8 +115,7 @@ func (c *recent) claim(id, print string) (*entry, bool) {
 	return e, mine
 }
 
-// newQueryCounts compares the query, too, keeps failures of the client, and replays with other
-// white space.
+// newQueryCounts returns a server that compares the query, too, keeps failures of the client, and replays with other white space.
 func newQueryCounts() http.Handler {
 	l := newLayer(newService())
 	l.print = func(r *http.Request, body []byte) string { return byBytes(r, body) + r.URL.RawQuery }

@@ -55,4 +55,5 @@ func (m *memory) finish(_ *http.Request, id string, e *entry, p *reply, keep boo
 	close(e.done)
 }
 
+// reply returns the answer kept in an entry; nil if there is none yet.
 func (m *memory) reply(e *entry) *reply { return e.reply }

@@ -97,7 +97,7 @@ func sortedNames(object map[string]any) []string {
 	return names
 }
 
-// byValue is a fingerprint of method, path, and the value of the body; of its bytes if it has
+// byValue returns a fingerprint of method, path, and the value of the body; of its bytes if it has
 // no clear value.
 func byValue(r *http.Request, body []byte) string {
 	v, err := parse(body)
@@ -111,7 +111,7 @@ func byValue(r *http.Request, body []byte) string {
 	return r.Method + " " + r.URL.Path + "\n" + digest([]byte(b.String()))
 }
 
-// byLines is a fingerprint of method, path, and the sorted lines of a flattened body.
+// byLines returns a fingerprint of method, path, and the sorted lines of a flattened body.
 func byLines(r *http.Request, body []byte) string {
 	v, err := parse(body)
 	if err != nil {

@@ -16,12 +16,14 @@ type batched struct {
 	rows    map[string]row // outcomes that are committed
 }
 
+// newBatched returns a server that commits the outcomes of several requests in one transaction. Its fault: a crash rolls back the outcomes of other
+// requests.
 func newBatched() http.Handler {
 	return &batched{next: newService(), working: map[string]row{}, pending: map[string]row{}, rows: map[string]row{}}
 }
 
-// claim returns the row of a key, also from the open transaction. True: there was none, and
-// the caller must work and then call end.
+// claim returns the row of a key, also from the open transaction. mine is true if there was none: then the caller must execute the call, and call
+// end.
 func (b *batched) claim(c *call) (had row, mine bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

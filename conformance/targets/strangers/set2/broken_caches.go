@@ -15,6 +15,8 @@ type filtered struct {
 	rows map[string]*row
 }
 
+// newFiltered returns a server with a small filter for each caller, to skip the table for new keys. Its fault: a failure clears bits that other keys
+// share.
 func newFiltered() http.Handler {
 	return &filtered{next: newService(), seen: map[string]uint32{}, rows: map[string]*row{}}
 }
@@ -79,6 +81,7 @@ type hot struct {
 	cache map[string]row // its rows expire
 }
 
+// newHot returns a server with a cache for rows that are read often. Its fault: such a row is in the cache only, and expires there.
 func newHot() http.Handler {
 	return &hot{next: newService(), rows: map[string]row{}, reads: map[string]int{}, cache: map[string]row{}}
 }
@@ -145,6 +148,7 @@ type cached struct {
 	fresh map[string]row // outcomes of the last second, by id and body
 }
 
+// newCached returns a server with a cache of outcomes in front of a layer. Its fault: the cache does not compare method and path.
 func newCached() http.Handler {
 	return &cached{layer: newLayer(), fresh: map[string]row{}}
 }

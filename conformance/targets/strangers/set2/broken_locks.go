@@ -12,6 +12,7 @@ type leased struct {
 	rows *table
 }
 
+// newLeased returns a server with keys that expire unless their worker renews them. Its fault: it renews a key only once.
 func newLeased() http.Handler { return &leased{next: newService(), rows: newTable()} }
 
 // ServeHTTP executes a key without a live row. The row expires after 150 ms, and is renewed
@@ -54,7 +55,7 @@ func (l *locks) try(name string) bool {
 	return true
 }
 
-// release frees a lock, whoever holds it.
+// release frees a lock, even one taken by another request: the fault.
 func (l *locks) release(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,6 +70,7 @@ type loser struct {
 	locks locks
 }
 
+// newLoser returns a server with a row and a lock for each key. Its fault: a refused request frees the lock, too.
 func newLoser() http.Handler {
 	return &loser{next: newService(), rows: newTable(), locks: locks{taken: map[string]bool{}}}
 }
@@ -116,6 +118,7 @@ type slotted struct {
 	at   [8]*work
 }
 
+// newSlotted returns a server with 8 slots for requests at work. Its fault: it does not compare the keys in a slot.
 func newSlotted() http.Handler { return &slotted{next: newService(), rows: newTable()} }
 
 // ServeHTTP executes a new key in its slot, and settles others from their row. A failure frees
@@ -140,8 +143,8 @@ func (s *slotted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.give(outcome)
 }
 
-// do executes a call in its slot. If the slot is at work it waits for that outcome and returns
-// it, though it may be another key's: the fault.
+// do executes a call in its slot. If another call is at work there, it waits and returns that call's outcome. The fault: the other call may have
+// another key.
 func (s *slotted) do(c *call) row {
 	slot := c.hash() % uint64(len(s.at))
 	s.mu.Lock()

@@ -5,15 +5,14 @@ import (
 	"sync"
 )
 
-// newVarchar has a column for keys that cuts them at 64 bytes: the fault.
+// newVarchar returns a server with a column for keys that cuts them at 64 bytes. This is its fault.
 func newVarchar() http.Handler {
 	l := newLayer()
 	l.id = func(c *call) string { return c.caller + "\n" + c.key[:min(len(c.key), 64)] }
 	return l
 }
 
-// newRowLimit has a limit on the size of rows with their bodies. Its fault: larger ones are
-// not stored.
+// newRowLimit returns a server with a limit on the size of rows with their bodies. Its fault: larger ones are not stored.
 func newRowLimit() http.Handler {
 	l := newLayer()
 	l.keeps = func(c *call, status int) bool { return status < 300 && len(c.body) <= 64<<10 }
@@ -29,6 +28,8 @@ type uniquePair struct {
 	first map[string]string // the fingerprint of the first request to end, by id
 }
 
+// newUniquePair returns a server with an index that is unique over key and fingerprint. Its fault: another request under the key is executed while
+// the first is at work.
 func newUniquePair() http.Handler {
 	return &uniquePair{next: newService(), rows: newTable(), first: map[string]string{}}
 }

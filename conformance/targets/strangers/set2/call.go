@@ -41,7 +41,7 @@ func open(w http.ResponseWriter, r *http.Request, next http.Handler) (*call, boo
 	return c, true
 }
 
-// id is the primary key of a call: the caller and the key.
+// id returns the primary key of a call: the caller and the key.
 func (c *call) id() string { return c.caller + "\n" + c.key }
 
 // digest returns the SHA-256 of the body, as raw bytes in a string.

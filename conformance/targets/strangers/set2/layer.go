@@ -21,7 +21,7 @@ func newLayer() *layer {
 	return &layer{next: newService(), rows: newTable(), id: (*call).id, keeps: successes}
 }
 
-// newService returns the service with effects before its answers.
+// newService returns the service, which has each effect before its answer.
 func newService() http.Handler { return strangers.NewService() }
 
 // successes reports whether an outcome had an effect.

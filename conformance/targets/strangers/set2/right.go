@@ -8,8 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// newPolling lets repeats wait for the first, and keeps refusals of the service. Failures free
-// the key.
+// newPolling returns a server that lets repeats wait for the first, and keeps refusals of the service. Failures free the key.
 func newPolling() http.Handler {
 	l := newLayer()
 	l.polls = true
@@ -17,7 +16,7 @@ func newPolling() http.Handler {
 	return l
 }
 
-// newCrowded answers 429 while three requests are at work.
+// newCrowded returns a server that answers 429 while three requests are at work.
 func newCrowded() http.Handler {
 	l := newLayer()
 	room := make(chan struct{}, 3)
@@ -37,7 +36,7 @@ func newCrowded() http.Handler {
 	})
 }
 
-// newForgetful forgets keys after 61 seconds without a request, and refuses large bodies.
+// newForgetful returns a server that forgets keys after 61 seconds without a request, and refuses large bodies.
 func newForgetful() http.Handler {
 	l := newLayer()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,8 +53,7 @@ func newForgetful() http.Handler {
 	})
 }
 
-// newStriped holds one of 8 locks for each key from its lookup to the end of its work.
-// Requests that wait for 100 ms get 503.
+// newStriped returns a server that holds one of 8 locks for each key from its lookup to the end of its work. Requests that wait for 100 ms get 503.
 func newStriped() http.Handler {
 	l := newLayer()
 	var stripes [8]strangers.Lock

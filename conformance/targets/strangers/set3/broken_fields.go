@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// newQuotedLowered has a parser for keys in quotes that writes them in lower case: the fault.
+// newQuotedLowered returns a server with a parser for keys in quotes that writes them in lower case. This is its fault.
 func newQuotedLowered() http.Handler {
 	f := newFront(newService())
 	f.id = func(r *http.Request) string {
@@ -18,29 +18,28 @@ func newQuotedLowered() http.Handler {
 	return f
 }
 
-// newVaryAccept keeps one answer for each Accept, as caches do: the fault.
+// newVaryAccept returns a server that keeps one answer for each Accept, as caches do. This is its fault.
 func newVaryAccept() http.Handler {
 	f := newFront(newService())
 	f.id = func(r *http.Request) string { return byCaller(r, keyOf(r)) + "\n" + r.Header.Get("Accept") }
 	return f
 }
 
-// newFloats compares numbers as 64-bit floats: the fault.
+// newFloats returns a server that compares numbers as 64-bit floats. This is its fault.
 func newFloats() http.Handler {
 	f := newFront(newService())
 	f.sum = comparison{number: float, absent: isNull}.sum
 	return f
 }
 
-// newEmptyDropped compares bodies without their empty members, as omitempty writes them: the
-// fault.
+// newEmptyDropped returns a server that compares bodies without their empty members, as omitempty writes them. This is its fault.
 func newEmptyDropped() http.Handler {
 	f := newFront(newService())
 	f.sum = comparison{number: decimal, absent: isEmpty}.sum
 	return f
 }
 
-// newClosing keeps no answer for a client that closes its connection: the fault.
+// newClosing returns a server that keeps no answer for a client that closes its connection. This is its fault.
 func newClosing() http.Handler {
 	f := newFront(newService())
 	f.keep = func(r *http.Request, a *answer) bool { return a.effective() && !r.Close }

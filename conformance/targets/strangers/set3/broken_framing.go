@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// newLookFirst looks the key up before it reads the body, and takes it afterwards. Its fault:
-// two requests may both find it free.
+// newLookFirst returns a server that looks the key up before it reads the body, and takes it afterwards. Its fault: two requests may both find it
+// free.
 func newLookFirst() http.Handler {
 	f := newFront(newService())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,8 +27,8 @@ func newLookFirst() http.Handler {
 	})
 }
 
-// newExpecting sends requests with Expect: 100-continue to the service at once, and takes
-// their key after the answer: the fault.
+// newExpecting returns a server that sends requests with Expect: 100-continue to the service at once, and takes their key after the answer. This is
+// its fault.
 func newExpecting() http.Handler {
 	f := newFront(newService())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,6 +58,7 @@ type uploads struct {
 	sums map[*exchange]string // fingerprints of the first requests; missing: not yet read
 }
 
+// newCutUpload returns a server that takes the key of a large body before it reads the body. Its fault: an upload that is cut off keeps the key.
 func newCutUpload() http.Handler {
 	return &uploads{front: newFront(newService()), sums: map[*exchange]string{}}
 }

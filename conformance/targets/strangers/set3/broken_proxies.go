@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// newResending has a proxy between key layer and service that repeats a slow PUT: the fault.
+// newResending returns a server with a proxy between key layer and service that repeats a slow PUT. This is its fault.
 func newResending() http.Handler { return newFront(resending(newService())) }
 
 // resending sends a PUT once more after 300 ms without an answer, and gives the first answer
@@ -35,7 +35,7 @@ func resending(service http.Handler) http.Handler {
 	})
 }
 
-// newHangUp frees the key when the client leaves. Its fault: the work goes on.
+// newHangUp returns a server that frees the key when the client leaves. Its fault: the work goes on.
 func newHangUp() http.Handler {
 	f := newFront(newService())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

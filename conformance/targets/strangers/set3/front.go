@@ -34,7 +34,8 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers a request whose body has been read.
+// serve answers a request; body is its whole body. It executes the first request with a key. A later request is answered by settle, or looks the key
+// up again if the first one has freed it.
 func (f *front) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	id, sum := f.id(r), f.sum(r, body)
 	for {

@@ -21,7 +21,7 @@ type answer struct {
 // effective reports whether the answer is a success with an effect.
 func (a *answer) effective() bool { return a.status < 300 }
 
-// newService returns the service with effects before its answers.
+// newService returns the service, which has each effect before its answer.
 func newService() http.Handler { return strangers.NewService() }
 
 // send sends a copy of a request with this body to a backend, and returns the answer; 500
@@ -55,7 +55,7 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	_, _ = io.WriteString(w, `{"error":"`+why+`"}`) // the client may have left
 }
 
-// another refuses another request under a key.
+// another answers 422: the key was used for another request.
 func another(w http.ResponseWriter) {
 	refuse(w, http.StatusUnprocessableEntity, "the key was used for another request")
 }
@@ -63,7 +63,7 @@ func another(w http.ResponseWriter) {
 // atWork refuses a repeat while the first is at work.
 func atWork(w http.ResponseWriter) { refuse(w, http.StatusConflict, "the first is at work") }
 
-// receive reads the body of a request. False: the upload was cut off, and is refused already.
+// receive reads the body of a request. If the upload was cut off, it answers 400 and returns false: the caller must answer nothing more.
 func receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -90,10 +90,10 @@ func keyOf(r *http.Request) string {
 // keyless reports whether the key layer is not responsible for a request.
 func keyless(r *http.Request) bool { return r.Method == http.MethodGet || keyOf(r) == "" }
 
-// byCaller is an id with keys of its own for each caller.
+// byCaller returns an id with keys of its own for each caller.
 func byCaller(r *http.Request, key string) string { return r.Header.Get("Authorization") + "\n" + key }
 
-// byBytes is a fingerprint of method, path, and the bytes of the body.
+// byBytes returns a fingerprint of method, path, and the bytes of the body.
 func byBytes(r *http.Request, body []byte) string {
 	sum := sha256.Sum256(body)
 	return r.Method + " " + r.URL.Path + "\n" + string(sum[:])

@@ -11,8 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// newExactValues compares JSON values exactly, and UUIDs as keys without regard to case.
-// Repeats wait.
+// newExactValues returns a server that compares JSON values exactly, and UUIDs as keys without regard to case. Repeats wait.
 func newExactValues() http.Handler {
 	f := newFront(newService())
 	f.busy = nil
@@ -41,8 +40,7 @@ func isUUID(key string) bool {
 	return true
 }
 
-// newCharsetCounts compares Content-Type and query, too, refuses PATCH and PUT, and keeps
-// failures.
+// newCharsetCounts returns a server that compares Content-Type and query, too, refuses PATCH and PUT, and keeps failures.
 func newCharsetCounts() http.Handler {
 	f := newFront(newService())
 	f.sum = func(r *http.Request, body []byte) string {
@@ -61,8 +59,7 @@ func newCharsetCounts() http.Handler {
 	})
 }
 
-// newPieces gives its replays with a mark, other white space, and in pieces. Its effects come
-// a little late.
+// newPieces returns a server that gives its replays with a mark, other white space, and in pieces. Its effects come a little late.
 func newPieces() http.Handler {
 	s := strangers.NewService()
 	s.Late = 20 * time.Millisecond
@@ -86,8 +83,7 @@ func newPieces() http.Handler {
 	return f
 }
 
-// newFifth answers each fifth request with 503, new or not. It requires keys, and refuses
-// large bodies.
+// newFifth returns a server that answers each fifth request with 503, new or not. It requires keys, and refuses large bodies.
 func newFifth() http.Handler {
 	f := newFront(newService())
 	var count atomic.Int64
@@ -114,8 +110,8 @@ func newFifth() http.Handler {
 	})
 }
 
-// newDetached works on after a client has left, behind a proxy that repeats a request after a
-// 503 before any work. A key of another caller is refused; a repeat during the work gets 503.
+// newDetached returns a server that works on after a client has left, behind a proxy that repeats a request after a 503 before any work. A key of
+// another caller is refused; a repeat during the work gets 503.
 func newDetached() http.Handler {
 	f := newFront(patient(sleepy(newService())))
 	f.id = keyOf

@@ -18,7 +18,7 @@ type comparison struct {
 	absent func(member any) bool    // true: the member counts as absent
 }
 
-// sum is a fingerprint of method, path, and the value of the body; of its bytes if it has no
+// sum returns a fingerprint of method, path, and the value of the body; of its bytes if it has no
 // clear value.
 func (c comparison) sum(r *http.Request, body []byte) string {
 	d := json.NewDecoder(bytes.NewReader(body))

@@ -60,6 +60,7 @@ func (d *Disk) Cut(c Choice) Files {
 	return files
 }
 
+// arrives draws whether a write reaches the disk.
 func (c *Choice) arrives() bool { return c.r.Float64() < c.arrive }
 
 // cut returns one possible content of a file after a power failure. The synced content is there. Of the unsynced writes (flight), whole sectors or

@@ -20,7 +20,7 @@ type Files map[string][]byte
 
 const linkMark = "\x00link to\x00"
 
-// Link is the content of a symbolic link.
+// Link returns the content of a symbolic link.
 func Link(target string) []byte { return []byte(linkMark + target) }
 
 // Target returns the target of a symbolic link from its content. ok is false for any other content.
@@ -131,7 +131,7 @@ func (d *Disk) Exit() { clear(d.open) }
 // disk.
 func (d *Disk) SyncFailed() bool { return d.failed }
 
-// name is a path below the root, or false for any other.
+// name returns a path below the root, or false for any other.
 func (d *Disk) name(p string) (string, bool) {
 	if p = path.Clean(p); p == d.root {
 		return ".", true

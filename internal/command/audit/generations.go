@@ -1,0 +1,119 @@
+package audit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/intent"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// resultOf returns the result of an operation.
+func (a *audit) resultOf(rec *persist.Record) results.Result {
+	return a.declinesFor(rec).ResultOfRecord(rec)
+}
+
+// declinesFor returns the declines for the judgement of an operation: nil for a pruned answer, since only its status is left. Such an operation may have been a decline:
+// see maybeDeclined.
+func (a *audit) declinesFor(rec *persist.Record) results.Declines {
+	if rec.Answer == nil {
+		return nil
+	}
+	return a.declines
+}
+
+// see notes what the steps at the end depend on.
+func (a *audit) see(rec *persist.Record) {
+	if op := operation.OpOf(rec, 0); op.Protected {
+		a.keyed = true
+	} else {
+		a.keyless = true
+	}
+	a.heldRestored = a.heldRestored || rec.HoldReason == persist.HoldRestored
+}
+
+// matchOf returns the text of an operation in the column --match, which is known.
+func (a *audit) matchOf(rec *persist.Record) string {
+	reference, _ := a.referenceOf(rec)
+	return reference
+}
+
+// successor returns the operation that stands in the place of another one: the first of those begun after it that is done, or else the latest; nil if there
+// is none.
+func (a *audit) successor(rec *persist.Record) (*persist.Record, error) {
+	var found *persist.Record
+	at := *rec
+	for n := 0; n < intent.GenerationsMax && (found == nil || !a.stateOf(found).done); n++ {
+		next, err := a.get(cmp.Or(at.ReplacedBy, intent.NextGeneration(at.Key)), rec)
+		switch {
+		case errors.Is(err, persist.ErrNotFound), err != nil && persist.OfOneRecord(err):
+			return found, nil
+		case err != nil:
+			return nil, err
+		}
+		found, at = &next, next
+	}
+	return found, nil
+}
+
+// bothDone reports a conflict: the exports show the operation as done, its record here has no effect, and next, which replaced it, is done here.
+func (a *audit) bothDone(x Finding, next *persist.Record) error {
+	rows, err := a.theirs.peek(next.Key)
+	if err != nil {
+		return err
+	}
+	x.Finding, x.Why = "conflict", words.Clip(next.Key)+" stands in its place, and is done here"
+	x.Next = "ask the provider whether both took effect; where they did, have one taken back (a refund); send neither again"
+	if len(rows) > 0 {
+		x.Finding, x.There = "twice", x.There+" and "+rows[0].where()
+		x.Why, x.Next = words.Clip(next.Key)+" stands in its place, and is done, too", "have the provider take one of them back (a refund); send neither again"
+	}
+	return a.found(x)
+}
+
+// doneBefore looks in the exports for the operations replaced by rec, which has no rows there. It reports whether one of them is done by the exports.
+// Then it sets x.Why and x.Next: no new key is advised.
+func (a *audit) doneBefore(rec *persist.Record, x *Finding) bool {
+	if a.flags.reference != "" {
+		return false
+	}
+	for _, key := range append([]string{rec.Replaces}, intent.GenerationsBelow(rec)...) {
+		if rows, err := a.theirs.peek(key); key != "" && err == nil && len(rows) > 0 {
+			x.Why = fmt.Sprintf("the exports have %s, in whose place it was begun, in %s", words.Clip(key), rows[0].where())
+			x.Next = "send it under no other key: it would take effect twice"
+			return true
+		}
+	}
+	return false
+}
+
+// doneSince looks here for the operation that stands in the place of rec, which has no rows in the exports. It reports whether that one is done. Then it sets x.Why and
+// x.Next: no new key is advised.
+func (a *audit) doneSince(rec *persist.Record, x *Finding) bool {
+	next, err := a.successor(rec)
+	if err != nil || next == nil || !a.stateOf(next).done {
+		return false
+	}
+	x.Why = words.Clip(next.Key) + " stands in its place, and is done here, too"
+	x.Next = "send it under no other key: the one in its place took effect; whether this one did, the API's own list tells"
+	return true
+}
+
+// unread reports an operation that the exports have as done, and that counts as unknown here since --declined was not looked for in its answer.
+func (a *audit) unread(x Finding) error {
+	x.Finding, x.Why = "settle", "its answer was too long to be kept, so that --declined was not looked for in it"
+	forget := ""
+	for _, text := range a.declinedTexts {
+		if list, err := results.ParseDeclines([]string{text}); err == nil && len(list) > 0 {
+			forget += " --forget " + words.ShellQuote(text)
+		}
+	}
+	if x.Next = "leave --declined out, if all that it alone makes unknown or declined counts as done"; forget != "" {
+		x.Next = "to count it as done, and all else that --declined alone made unknown or declined: oncehttp journal declined" + forget + " --journal " + words.ShellQuote(a.arg)
+	}
+	return a.found(x)
+}

@@ -1,0 +1,44 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// This file holds the mark of a lost journal: moved or deleted while a batch had it open. A new journal knows nothing of the requests of that batch, so the next
+// batch asks before it makes one.
+
+// lostPath returns the path of the mark of a journal.
+func lostPath(at place.Place) string { return at.Path + ".lost" }
+
+// markLost leaves the mark. Where it cannot be written, the summary of this run is the only word about it.
+func markLost(at place.Place) {
+	text := fmt.Sprintf("%s: the journal %s was moved or deleted while a batch had it open. Put it back: a new one knows nothing of what was sent.\n", time.Now().UTC().Format(time.RFC3339), at.Path)
+	_ = os.WriteFile(lostPath(at), []byte(text), 0o600)
+}
+
+// checkLost asks before a new journal is made in the place of a lost one. Once there is a journal, or --new-journal takes a new one as meant, the mark goes.
+func (f *batchFlags) checkLost(_ context.Context, b *batch, at place.Place) error {
+	if !at.IsFile() {
+		return nil
+	}
+	mark := lostPath(at)
+	if _, err := os.Lstat(mark); err != nil {
+		return nil
+	}
+	if isNew(at) && !f.newJournal {
+		warning := fmt.Sprintf("%s: its journal %s was moved or deleted while a batch had it open (see %s): put it back; in a new one what was sent is sent once more", b.in.Name, words.ShellQuote(at.Path), words.ShellQuote(mark))
+		if err := f.askNew(b, warning); err != nil {
+			return err
+		}
+	}
+	if !f.dry {
+		_ = os.Remove(mark)
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package operation
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+)
+
+// This file takes the results of requests: the answers to sends, those of lookups, and the credentials of the next attempt.
+
+// Sent is the result of a request: a send of the operation, a lookup, or a request for a token.
+type Sent struct {
+	Answer Answer        // zero: there is none
+	Sends  int           // with those of redirects; a request for a token is none
+	Unsent bool          // nothing was sent, by proof, or there was no request
+	TooOld bool          // it was not sent: the time for the first send was over just before
+	Hint   time.Duration // the answer's wait (Retry-After)
+	Error  uint64        // stands for what a 500 says that the API may keep under the key; zero: it is none
+	Down   time.Time     // the origin takes no connections before this time; zero: it does, or it is not known
+	Source bool          // its credentials came from a source that can be asked again
+}
+
+// Sent takes the result of a send, and the verdict on it. (Invariants 1, 4, 50 and 63.)
+func (d *Drive) Sent(v classify.Verdict, sent Sent) {
+	d.sends += sent.Sends
+	d.hint = sent.Hint
+	d.verdict, d.own = v, sent.Answer
+	switch {
+	case v.AlreadyDone:
+		d.step = LookUp
+	case v.Reason == classify.ReasonDuplicate && d.history.InDoubt():
+		d.step = AskDuplicate
+	default:
+		d.judge(v, sent)
+	}
+}
+
+// Asked takes the finding of a lookup by the business reference, and the result of its request. asked is false for a request without such a
+// reference: then nothing was asked. (Invariants 8 and 50.)
+func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
+	if !asked {
+		finding = classify.FindingUnclear
+	}
+	v, settled := Found(finding)
+	if d.step == AskDuplicate {
+		d.duplicateAsked(v, sent, asked)
+		return
+	}
+	halted := d.count(sent)
+	if sent.Answer.ID != 0 {
+		d.hint = sent.Hint
+	}
+	switch {
+	case finding == classify.FindingNone || !asked:
+		d.looked = asked
+		d.beginSend()
+	case settled:
+		d.judgeFirst(v, sent, halted)
+	default: // past the window the operation is held
+		d.step, d.after = Check, AskFirst
+	}
+}
+
+// LookedUp takes the result of the lookup that follows an "already done" answer: the answer of the resource, none if the lookup failed, and the
+// verdict on both answers. (Invariants 4 and 42.)
+func (d *Drive) LookedUp(v classify.Verdict, sent Sent) {
+	d.sends += sent.Sends
+	if d.given.OtherFacts { // the resource was read by other facts, too
+		v = d.verdict
+	}
+	if sent.Answer.ID == 0 || v.Kind != classify.KindFinal {
+		sent = Sent{Answer: d.own}
+	}
+	d.judge(v, sent)
+}
+
+// Done returns the verdict on the "already done" answer, before its lookup. (Invariant 4.)
+func (d *Drive) Done() classify.Verdict { return d.verdict }
+
+// duplicateAsked judges the answer "this business reference was used before". An earlier attempt of an operation in doubt may have used it.
+// (Invariants 4 and 50.)
+func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
+	hint := d.hint
+	d.count(sent)
+	d.hint = max(hint, sent.Hint)
+	switch {
+	case !asked:
+		v = d.verdict
+	case v.Kind == classify.KindFinal:
+		d.judge(v, Sent{Answer: sent.Answer})
+		return
+	}
+	d.judge(v, Sent{Answer: d.own})
+}
+
+// judge takes the verdict on an attempt. An answer counts even if the call was given up meanwhile. (Invariants 8, 24, 42, 49 and 63.)
+func (d *Drive) judge(v classify.Verdict, sent Sent) {
+	d.unread = false
+	if d.given.OtherFacts && sent.Answer.ID != 0 {
+		if v, d.unread = UnderOtherFacts(v, sent.Answer.Status, d.op.Hides); d.unread { // a lookup was read by other facts, too: the operation's own is kept
+			sent.Answer = d.own
+		}
+	}
+	if !d.op.Protected {
+		v = classify.Once(v)
+	}
+	if d.given.AskedAgain && v.Kind == classify.KindFinal {
+		v.Again = false // the operation is decided, whatever the server advises
+	}
+	d.doubtBefore = d.history.InDoubt() && !d.timedOutOnly(sent.Answer.Status)
+	known, earlierCounts := d.history.Add(v)
+	d.proof = ProofOf(known)
+	if d.noteOrigin(sent) {
+		d.proof.Again = false
+	}
+	if !earlierCounts {
+		if d.proof.Kind == ProvesInFlight {
+			d.inFlight++
+		}
+		d.answer = sent.Answer
+	}
+	d.verdict, d.own = classify.Verdict{}, Answer{}
+	d.noteError(sent.Error)
+	if sent.TooOld {
+		d.halt(TooOld, d.late())
+		return
+	}
+	if sent.Source && RefusesCredentials(sent.Answer.Status) && d.mayAskSource() {
+		d.step = AskSource
+		return
+	}
+	d.goOn()
+}
+
+// count counts the sends of a request beside the operation itself. halted: the origin is down, and the drive stops. (Invariant 16.)
+func (d *Drive) count(sent Sent) (halted bool) {
+	d.sends += sent.Sends
+	return d.noteOrigin(sent)
+}
+
+// noteOrigin notes the state of the origin. halted: it was not reached, and this drive stops. (Invariant 16.)
+func (d *Drive) noteOrigin(sent Sent) (halted bool) {
+	d.unreached = !sent.Down.IsZero()
+	d.reached = d.reached || !sent.Unsent
+	if d.unreached && d.given.StopIfDown {
+		d.next, d.stop = sent.Down, OriginDown
+		return true
+	}
+	return false
+}
+
+// mayAskSource reports whether the source of the credentials is asked once more after such an answer. The send had no effect, and its key protects
+// another one. An operation in doubt stays in doubt. Each call asks once, and only if an attempt is left. (Invariants 2, 49 and 63.)
+func (d *Drive) mayAskSource() bool {
+	spent := d.Spent()
+	return d.op.Protected && !spent.Source && spent.Attempts < d.client.MaxAttempts &&
+		d.proof.Hold == "" && (d.proof.Kind == ProvesRefusal || d.proof.Kind == ProvesNothing && d.doubtBefore)
+}
+
+// SourceAsked takes the result of the step AskSource. other: the source gave other credentials than the refused ones. Then another attempt follows at
+// once, within the bounds of any attempt. (Invariant 63.)
+func (d *Drive) SourceAsked(other bool) {
+	d.source, d.atOnce = true, other
+	d.proof.Again = d.proof.Again || other
+	d.goOn()
+}
+
+// RefusesCredentials reports whether an answer with this status refuses the credentials of its request, whatever the operation is. A 403 may be about
+// the operation itself. (Invariant 63.)
+func RefusesCredentials(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusProxyAuthRequired
+}
+
+// HeedsRefusals reports whether an operation waits for another one to try the credentials that the API has just refused. In a Run it does. A call, and a
+// Resume, sends at once: somebody asked for it now. (Invariant 63.)
+func (g Given) HeedsRefusals() bool { return g.Pass && g.StopIfDown }
+
+// Unanswered returns the verdict on an attempt without an answer. unsent: it is proved that nothing was handed to the network; otherwise an effect is
+// possible. fatal: another attempt cannot help. (Invariants 2 and 24.)
+func Unanswered(unsent, fatal bool) classify.Verdict {
+	if unsent {
+		return classify.Verdict{Kind: classify.KindNotSent, Again: !fatal}
+	}
+	return classify.Verdict{Again: !fatal}
+}

@@ -1,0 +1,76 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// checks are the looks at the journal and at the lease before a send. An error of them forbids the send.
+type checks struct {
+	task   *task
+	report *report
+
+	oneWire bool // keyTaken has found no other operation with the key on the wire
+}
+
+// checkLease returns an error if this client may no longer send the record; the loss is told once. It renews a
+// lease that has ended. A final record has no lease, so asking again for its answer needs none. It is called
+// before an attempt, and once more just before the bytes leave: Authorize and the limiter may have taken longer
+// than the lease.
+func (c *checks) checkLease(ctx context.Context) error {
+	t := c.task
+	if t.given.AskedAgain {
+		return nil
+	}
+	err := t.engine.leases.Check(ctx, t.rec.ID)
+	c.report.tellLost(err)
+	return err
+}
+
+// keyTaken reports whether another operation has the key on the wire, with the reason as the error. It looks
+// once in a run, when the run's own record stands: of two that look, the later one finds the other. So one at
+// most is sent, in all processes, also if both were begun at once. An error alone: the journal does not tell.
+func (c *checks) keyTaken(ctx context.Context) (taken bool, err error) {
+	t := c.task
+	if c.oneWire || t.given.AskedAgain || t.cfg.randomKeys && t.rec.KeyOfOneCall() { // a NewKey of the program may give two calls one key
+		return false, nil
+	}
+	other, err := t.engine.places.Namesake(ctx, &t.rec)
+	if other != "" {
+		return true, errTaken(other)
+	}
+	c.oneWire = err == nil
+	return false, err
+}
+
+// errTaken returns the error about another operation with the same key on the wire.
+func errTaken(other string) error {
+	return fmt.Errorf("on the wire it is the key of the operation %q, which was begun with another encoding of keys; go on with that one", other)
+}
+
+// oldStops reports whether an operation before this one forbids to send it, with the reason as the error. It is
+// asked before each attempt, when the run's own record is in the journal. So of a Rekey and a Do of a next
+// generation, begun at once, one at most is sent. An event that comes after that read, during the attempt, is
+// reported (EventContradicted). If nothing stops it, each generation below it has a record when oldStops returns:
+// so nothing of them begins any more. stops is false, beside an error: the journal failed.
+func (c *checks) oldStops(ctx context.Context) (stops bool, err error) {
+	t := c.task
+	if t.given.AskedAgain {
+		return false, nil
+	}
+	for range placeholderTries {
+		cause, free, err := t.engine.admission.stoppedByOlder(ctx, &t.rec, false)
+		if cause != nil {
+			return true, cause
+		}
+		met := false
+		for i := 0; i < len(free) && err == nil && !met; i++ {
+			met, err = placehold(ctx, t, free[i])
+		}
+		if !met || err != nil {
+			return false, err
+		}
+	}
+	return false, errors.New("operations under the keys of earlier tries begin and end all the time")
+}

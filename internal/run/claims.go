@@ -1,0 +1,102 @@
+package run
+
+import (
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// claims are the claims of a fair pass: of its own feeder, and of a worker with a turn and without its
+// operation. They are safe for concurrent use.
+type claims struct {
+	pass    *pass
+	journal fairJournal
+}
+
+// claimGroups claims up to n operations of one origin, of its groups in turn; one alone if the last try of the
+// origin failed. It removes groups with nothing more due from known, and the origin with its last group.
+// claimed may hold records also if err is set; the caller owns their leases. Groups take turns: one with more
+// operations due goes to the end.
+func (c *claims) claimGroups(origin string, known *dueOrigins, n int) (claimed []*persist.Record, err error) {
+	if c.pass.c.engine.origins.Failing(origin) {
+		n = 1
+	}
+	groups := known.due[origin]
+	for len(groups) > 0 && len(claimed) < n && err == nil {
+		var batch []*persist.Record
+		want, taken := n-len(claimed), 0
+		batch, taken, err = c.claimServed(group{origin, groups[0]}, want)
+		claimed = append(claimed, batch...)
+		if taken >= want { // there may be more
+			groups = append(groups[1:], groups[0])
+			break
+		}
+		groups = groups[1:]
+	}
+	if known.due[origin] = groups; len(groups) == 0 {
+		delete(known.due, origin)
+	}
+	return claimed, err
+}
+
+// claimServed claims up to n operations of one group, and returns the ones served by this client: the caller
+// owns their leases. It gives the others back, unchanged, and leaves the group alone for a while; taken is zero
+// then, else the number of claimed operations. For a group left alone before, it claims a single operation, or,
+// if the journal does not tell needs, as many more as it gave back.
+func (c *claims) claimServed(g group, n int) (served []*persist.Record, taken int, err error) {
+	p := c.pass
+	_, more := p.c.engine.alone.wait(g)
+	if more > 0 && g.needs != "" { // all of the group need the same: one tells
+		n, more = 1, 0
+	}
+	batch, err := c.claimShare(g, n+more)
+	var others []*persist.Record
+	for _, rec := range pointers(batch) {
+		if p.lacks(rec) {
+			others = append(others, rec)
+		} else {
+			served = append(served, rec)
+		}
+	}
+	if len(others) == 0 {
+		return served, len(batch), err
+	}
+	p.c.engine.alone.note(g, len(others))
+	p.giveBackAll(others)
+	return served, 0, err // the group is left alone, whatever else is due
+}
+
+// claimShare claims up to n operations of one group, and corrects the clock by the journal's answer. If the
+// journal can mark, the claim also writes that the operations may be sent, see lease.Claims.Marked. The
+// returned records are held in leases; each needs a Drop. Records may be returned with an error.
+func (c *claims) claimShare(g group, n int) ([]persist.Record, error) {
+	p := c.pass
+	e := p.c.engine
+	query := persist.Query{Account: p.query.Account, Origin: g.origin, Needs: g.needs}
+	before := e.clock.Own()
+	if c.journal.toSend == nil {
+		batch, now, err := c.journal.Claim(p.draining, query, e.owner, p.c.cfg.Lease, n)
+		e.clock.Learn(p.ctx, p.c.engine.host, now, before)
+		return e.claims.Claimed(batch, nil, time.Time{}), err
+	}
+	claim := e.claims.Claiming()
+	batch, now, err := c.journal.toSend.ClaimToSend(p.draining, query, e.owner, p.c.cfg.Lease, p.c.engine.host.ClaimSending(), n)
+	e.clock.Learn(p.ctx, p.c.engine.host, now, before)
+	return e.claims.Claimed(batch, claim, now), err
+}
+
+// fairJournal holds the methods of a journal shared by several processes, as needed for a fair Run.
+type fairJournal struct {
+	persist.Claimer
+	persist.DueTimes
+	toSend persist.SendClaimer // the same as Claimer; nil: its claims mark nothing
+}
+
+// fairly returns the methods of a journal for a fair Run. ok is false if the journal lacks claims or due times;
+// fair is then of no use, and the passes of a Run list or claim without shares for the origins.
+func fairly(j persist.Journal) (fair fairJournal, ok bool) {
+	claimer, claims := persist.As[persist.Claimer](j)
+	times, knows := persist.As[persist.DueTimes](j)
+	toSend, _ := claimer.(persist.SendClaimer)
+	return fairJournal{claimer, times, toSend}, claims && knows
+}

@@ -1,0 +1,77 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/acts"
+	"github.com/oncehttp/oncehttp/internal/intent"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds what follows from an event about an operation that was erased: evidence is not written into its
+// record, so that the next generations of its key would not find it.
+
+// holdNext holds the next generations of an erased operation that an event proves: intent.WaitsForErased
+// decides. One that a call or a process runs at this moment is not held. After an error the API sends the event
+// again. Errors: the journal's.
+func (j eventJournal) holdNext(ctx context.Context, old *persist.Record, evidence *persist.Evidence) error {
+	e := j.c.engine
+	// The keys of later generations follow from the key: no record has to name them.
+	for _, key := range intent.GenerationsAbove(old.Key, false) {
+		next, err := e.places.Before(ctx, old, key)
+		switch {
+		case errors.Is(err, persist.ErrNotFound):
+			continue
+		case err != nil:
+			return err
+		}
+		// Asked without the lease: holdOne asks again with it, for the record as it is then.
+		if op := operation.OpOf(&next, 0); !intent.WaitsForErased(&op, false) {
+			continue
+		}
+		note := fmt.Sprintf("the earlier operation %q took effect: an event of the API says so (%s %s)", old.Key, evidence.Type, evidence.Event)
+		err = j.c.holding(ctx, "webhook", next, func(_ callers, id persist.ID) error { return j.holdOne(ctx, id, note) })
+		if err != nil && !errors.Is(err, ErrInFlight) {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdOne holds one of them, and tells of it.
+func (j eventJournal) holdOne(ctx context.Context, id persist.ID, note string) error {
+	e := j.c.engine
+	for range testifyTries {
+		rec, err := e.journal.Get(ctx, id)
+		if errors.Is(err, persist.ErrNotFound) {
+			return nil
+		}
+		op := operation.OpOf(&rec, 0)
+		if err != nil || !intent.WaitsForErased(&op, e.holder.leasedElsewhere(&rec)) {
+			return err
+		}
+		held := acts.HeldFor(op, persist.HoldPredecessor)
+		write(&rec, held)
+		rec.OwedFrom, rec.Note = operation.OwedAs(&op, held.State, held.Hold, 0, e.now()), strings.ToValidUTF8(note[:min(len(note), persist.NoteBytesMax)], "")
+		// A lease that has ended goes, so that the hold is free for everybody.
+		e.unstamp(&rec)
+		switch _, err = e.journal.Update(ctx, rec); {
+		case err == nil:
+			event := eventOf(EventHeld, &rec, e.shared.calls.Number(), newStopwatch(e.cfg))
+			event.Hold, event.Rule = held.Hold, ruleOfEvidence
+			e.cfg.observe(ctx, event)
+			e.cfg.log(ctx, slog.LevelWarn, "an operation is held, since an event proves an earlier one", rec.Key, nil)
+			// The hold is a result for OnResult.
+			e.owes()
+			return nil
+		case !errors.Is(err, persist.ErrStale):
+			return err
+		}
+	}
+	return errChanges
+}

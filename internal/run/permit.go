@@ -1,0 +1,237 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/lanes"
+	"github.com/oncehttp/oncehttp/internal/lease"
+	"github.com/oncehttp/oncehttp/internal/sanitize"
+)
+
+// permit is the leave of a run to send: the limiter of the record's origin has let a request out, and in a fair
+// Run the origin has a turn free. Each request of the run asks for it, that of a lookup, too. A run has one
+// permit at a time.
+type permit struct {
+	task *task
+
+	fair     bool        // a fair Run has claimed the operation
+	turns    lanes.Turns // they bound the sends at the same time
+	admitted bool        // Admit has returned nil, and Dismiss has not followed yet
+	stack    *[]byte     // gets the stack of a crash of the limiter; nil: the stack is not kept
+	leaves   bool        // in Admit: a long wait for the limiter ends with errLimited
+	returns  bool        // leaves may be set: the run is of a pass, or of a call with a key and without plain HTTP
+	ahead    int         // further requests already let out by the limiter
+	turn     *turn       // the next answer of the limiter, from an earlier wait; nil: the limiter is asked anew
+	refused  error       // of the limiter before the first attempt; then no token is fetched
+}
+
+// Admit waits for the limiter of the record's origin, and in a fair Run for a turn to send, until ctx ends or
+// the call drains. Draining does not end the wait for a hop, a redirect's request: it is part of an attempt on
+// the wire. After nil, Dismiss must follow; an admitted run does not wait again before that. errLimited: the
+// limiter takes long, see limitLeaving.
+func (p *permit) Admit(ctx context.Context, hop bool) error {
+	t := p.task
+	if p.admitted || t.cfg.Limiter == nil && !p.fair {
+		return nil
+	}
+	if draining := t.call.Draining(); !hop {
+		if cause := sanitize.Cause(draining); cause != nil {
+			return cause
+		}
+		// The end of the client ends the wait, and not the attempt.
+		within, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(draining, func() { cancel(sanitize.Cause(draining)) })()
+		ctx = within
+	}
+	// The turn may never come, if those in their turn are in a function of the user.
+	t.took.enter(&t.took.spent.Waiting)
+	defer t.took.leave()
+	err := t.visiting(func() error {
+		if err := p.limit(ctx); err != nil {
+			return err
+		}
+		return p.turns.Enter(ctx, t.rec.Origin)
+	})
+	p.admitted = err == nil
+	return err
+}
+
+// limit waits for the limiter of the record's origin; nil: one request may go out. It uses an earlier answer of
+// the limiter first (turn, ahead, refused): the user's limiter counts each call, so none is wasted. errLimited:
+// the limiter takes long, and p.turn is the wait.
+func (p *permit) limit(ctx context.Context) error {
+	if p.task.cfg.Limiter == nil {
+		return nil
+	}
+	if t := p.turn; t != nil {
+		p.turn = nil
+		defer context.AfterFunc(ctx, func() { t.stop(sanitize.Cause(ctx)) })()
+		<-t.done // it has come, unless the operation could not be given back
+		return p.take(t)
+	}
+	if p.ahead > 0 {
+		p.ahead--
+		return nil
+	}
+	if p.refused != nil && !p.fair { // it was asked before
+		return p.refused
+	}
+	limiter := p.task.cfg.Limiter(p.task.rec.Origin)
+	if limiter == nil {
+		return nil
+	}
+	if p.leaves {
+		return p.limitLeaving(ctx, limiter)
+	}
+	defer p.parksLate()()
+	if err := limiter.Wait(ctx); err != nil {
+		return cmp.Or(sanitize.Cause(ctx), err)
+	}
+	return nil
+}
+
+// limitLeaving waits for a limiter, and keeps the operation for a third of a lease at most. Then it returns
+// errLimited, and p.turn is the wait, which goes on for all requests up to the next send: a wait for one
+// request at a time would never reach the send. Otherwise it returns the limiter's error, or the cause of ctx.
+func (p *permit) limitLeaving(ctx context.Context, limiter Limiter) error {
+	t, leave := beginTurn(ctx, p.task.rec.Origin, limiter)
+	// One renewal: a shorter wait costs nobody anything.
+	timer := time.NewTimer(p.task.cfg.Lease / lease.Renewals)
+	defer timer.Stop()
+	select {
+	case <-t.done:
+	case <-timer.C:
+		if leave() && t.more(p.needed()) {
+			p.turn = t
+			return errLimited
+		}
+		<-t.done // soon: ctx has ended, or it is over
+	}
+	leave()
+	return p.take(t)
+}
+
+// take spends a turn whose wait is over. If the limiter let several requests out, ahead counts the later ones.
+// A crash of the limiter happens again here, on the run's goroutine.
+func (p *permit) take(t *turn) error {
+	err := t.result(p.stack)
+	if err == nil {
+		p.ahead = t.made - 1
+	}
+	return err
+}
+
+// needed returns the number of requests before and with the next send, if the operation is given back now: 1,
+// or 2 with a lookup, since the lookup is made again just before the send.
+func (p *permit) needed() int {
+	if p.task.givenNow().AsksFirst(p.task.drive.InDoubt()) {
+		return 2
+	}
+	return 1
+}
+
+// Dismiss gives back the turn of an admitted run. It does nothing for any other run, so it may follow each end
+// of an attempt. What the limiter has let out is not given back: a limiter has no way for that.
+func (p *permit) Dismiss() {
+	if p.admitted {
+		p.turns.Leave(p.task.rec.Origin)
+	}
+	p.admitted = false
+}
+
+// waitsLong waits for the limiter before another send of a call or of a pass, and reports whether the wait
+// takes longer than a third of a lease. After true, p.turn is the wait, still under way: the drive must end,
+// and the operation be given back.
+func (p *permit) waitsLong() bool {
+	t := p.task
+	if !p.returns || t.given.AskedAgain || t.cfg.Limiter == nil {
+		return false
+	}
+	p.leaves = true
+	err := p.Admit(t.call.Context(), false)
+	if p.leaves = false; err != errLimited {
+		return false // any other error is met again by the attempt
+	}
+	return true
+}
+
+// mayBegin waits for the turn of a run in a fair Run. It returns false if the pass was broken off, or others
+// have found meanwhile that the origin takes no connections, unless this run is the one that tries it again. A
+// limiter that returns an error is asked again by the first send, which then says so; where a token is needed
+// first, that is not asked for.
+func (p *permit) mayBegin() bool {
+	t := p.task
+	err := p.Admit(t.call.Context(), false)
+	if p.leaves = false; err != nil {
+		p.refused = err
+		// Any other error is one of the limiter: the first send tells it.
+		return stopCause(t.call) == nil && err != errLimited
+	}
+	return !p.fair || t.engine.origins.Open(t.rec.Origin, t.rec.ID)
+}
+
+// parksLate is called before a run waits for a limiter and keeps its operation; over must be called after the
+// wait. If the wait takes more than a third of a lease, a fair Run claims nothing of the origin until then, and
+// gives its queued operations back.
+func (p *permit) parksLate() (over func()) {
+	t := p.task
+	if !p.fair {
+		return func() {}
+	}
+	// The timer may fire while the wait ends.
+	var mu sync.Mutex
+	late, ended := false, false
+	timer := time.AfterFunc(t.cfg.Lease/lease.Renewals, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			late = true
+			p.turns.Park(t.rec.Origin)
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if ended = true; late {
+			p.turns.Unpark(t.rec.Origin)
+		}
+	}
+}
+
+// lending is visiting for a run with or without its turn. Meanwhile it lends the turn to another. It takes the
+// turn back at once: for a while, more runs may send than have a turn: a run that waited for its own turn here
+// could wait for ever. After that, a run looks at window and lease again.
+func (p *permit) lending(f func() error) error {
+	t := p.task
+	if p.admitted {
+		p.turns.Lend(t.rec.Origin)
+		defer p.turns.TakeBack(t.rec.Origin)
+	}
+	return t.visiting(f)
+}
+
+// allows reports whether this client may send to an origin, as gate.allows does. While it calls Config.OriginAllowed, which may take long, it lends
+// the run's turn to others, if the run has one.
+func (p *permit) allows(origin string) (allowed bool) {
+	t := p.task
+	if t.cfg.OriginAllowed == nil {
+		return t.cfg.gate().allows(origin)
+	}
+	_ = p.lending(func() error {
+		allowed = t.cfg.gate().allows(origin)
+		return nil
+	})
+	return allowed
+}
+
+// Handing is called before a request is handed to the Transport, or an answer's body is read: both are the
+// user's code. A call of this client from there need not wait for this run without an end.
+func (p *permit) Handing() { p.task.call.Work().Visit() }
+
+// Handed is called once the Transport has returned.
+func (p *permit) Handed() { p.task.call.Work().Return() }

@@ -1,0 +1,62 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"github.com/oncehttp/oncehttp/internal/intent"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file writes placeholders: the records of generations that were skipped, see package intent.
+
+// placeholderTries bounds the looks at the generations below an operation, while others begin them.
+const placeholderTries = 5
+
+// placehold writes the placeholder of a key, a generation below the run's operation, at the place where a call of
+// the same scopes begins. It is written before the first send. met is true if another call has begun an
+// operation there, or was faster: the caller looks once more. After an error nothing may be sent. A crash between
+// the two writes leaves the placeholder held; the next run of the operation ends it.
+func placehold(ctx context.Context, t *task, key string) (met bool, err error) {
+	base, now := request.Base(t.rec.Account), t.engine.now().Round(0)
+	for range placesMax {
+		id := persist.ID{Account: base, Key: key}
+		if len(t.rec.Scopes) > 0 {
+			beside, err := t.engine.places.Of(ctx, id)
+			if err != nil {
+				return false, err
+			}
+			id.Account = intent.Place(base, t.rec.Scopes, beside)
+		}
+		rec, created, err := t.engine.writer.begin(ctx, intent.Placeholder(&t.rec, id, wireKey(t, key), now))
+		switch {
+		case err != nil:
+			return false, err
+		case !created && intent.OtherScope(t.rec.Scopes, &rec): // it has taken the place since
+			continue
+		case !created && !intent.IsSkipped(&rec):
+			return true, nil
+		case rec.State.Final():
+			return false, nil
+		}
+		err = t.journal.Finish(ctx, intent.EndedPlaceholder(rec, now))
+		if errors.Is(err, persist.ErrStale) || errors.Is(err, persist.ErrNotFound) {
+			return true, nil
+		}
+		return false, err
+	}
+	return false, errElsewherePlace
+}
+
+// wireKey returns a key of the run's operation as the API gets it; "" if the API gives the key itself. A key that the API does not accept is returned
+// as it is.
+func wireKey(t *task, key string) string {
+	if t.rec.ServerToken {
+		return ""
+	}
+	if wire, err := request.SpellKey(t.prof, key); err == nil {
+		return wire
+	}
+	return key
+}

@@ -1,0 +1,177 @@
+package run
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/acts"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// task is what a run works on: one operation, the call that it is for, and the drive that decides about it. The
+// other parts of a run have a pointer to it and to the parts before them. Only the run's goroutine uses it.
+type task struct {
+	engine  *engine         // of the client
+	cfg     *Config         // the engine's
+	journal persist.Journal // the engine's, with the run's stopwatch
+	took    *stopwatch      // the run's time, by its parts
+	call    callers         // during an attempt: with the values of Config.Instrument's context
+	name    string          // of the call, for errors
+
+	rec    persist.Record  // as last read or written, with the attempts of this run added
+	before *persist.Record // the record before adopt marked it; nil: adopt wrote no mark, or the operation is never given back
+
+	prof        *profile.Profile    // the record's; nil until it is looked up, or if none is known
+	credentials request.Credentials // of the caller's request; empty in a pass
+	target      *url.URL            // the URL to send to
+
+	given     operation.Given // the drive's knowledge at its beginning
+	drive     operation.Drive // its zero value stands until the first drive of the run
+	moreSends int             // sends since the last result given to the drive
+}
+
+// notice has the journal's clock read again, if that is due. After an error the present time is not known:
+// nothing may be sent, and nothing can be recorded.
+func (t *task) notice() error { return t.engine.clock.Notice(t.call.Values(), t.engine.host) }
+
+// op returns the operation as its record says. Without a known profile, the window has no lower bound. It is
+// made anew for each question, since each write of the run changes the record.
+func (t *task) op() operation.Op {
+	if t.prof == nil {
+		return operation.OpOf(&t.rec, 0)
+	}
+	return operation.OpOf(&t.rec, t.prof.Window.Floor)
+}
+
+// givenNow returns the facts for a new drive: those of the call, of the Config and of the profile. t.prof must
+// be set.
+func (t *task) givenNow() operation.Given {
+	g := t.given
+	g.AskFirst = (t.cfg.Retry.AskFirst || t.rec.AskFirst) && len(t.prof.Duplicate) > 0
+	g.OwnKey = t.rec.KeyOfOneCall() && t.cfg.randomKeys
+	g.Late, g.LeastDelay = t.engine.late != nil, t.prof.MinDelay
+	return g
+}
+
+// readBy sets the profile for reading answers, nil if it is not known. The facts of a profile may have changed
+// since the record was begun: answers prove less then (Given.OtherFacts). It is called before the drive is
+// made.
+func (t *task) readBy(p *profile.Profile) {
+	t.prof = p
+	t.given.OtherFacts = p != nil && t.rec.Facts != "" && t.rec.Facts != t.cfg.profiles().facts(p)
+}
+
+// lacks returns the first need of the run's record not met by the client; Need is acts.Nothing if there is
+// none. Outside a pass, the credentials of the call's own request count. readBy comes before it: an unknown
+// profile is a need, too. It may ask Config.OriginAllowed.
+func (t *task) lacks() acts.Lack {
+	lack := t.engine.lacks(t.call, &t.rec, t.prof, !t.given.Pass)
+	if lack.Need == acts.Nothing && !t.given.Pass {
+		lack = t.cfg.gate().lacksCredentials(t.rec.Origin, &t.credentials)
+	}
+	return lack
+}
+
+// resultWith returns the Result of the operation, with the counts of its whole life: those of the record, and
+// those of this run on top, as long as its last write has not added them.
+func (t *task) resultWith(outcome Outcome, source Source) Result {
+	return Result{
+		Key: t.rec.Key, Outcome: outcome, Source: source,
+		Attempts: t.rec.Attempts + t.drive.Attempts(), Sends: t.given.SendsBefore(t.rec.Sends) + t.sends(), FirstSent: t.rec.FirstSent,
+	}
+}
+
+// known returns the outcome of the run so far. As long as the drive has no clear standing, the proof of the
+// counting answer tells it.
+func (t *task) known() Outcome {
+	if standing := t.drive.Standing(); standing != operation.Unclear {
+		return outcomeOf(standing)
+	}
+	return outcomes[t.drive.Proof().Kind]
+}
+
+// holds returns the reason of the record's hold; "" if it is not held. During the drive it is that of an
+// earlier run.
+func (t *task) holds() persist.HoldReason {
+	if t.rec.State != persist.StateHeld {
+		return ""
+	}
+	return t.rec.HoldReason
+}
+
+// sends returns the number of sends that are over.
+func (t *task) sends() int { return t.drive.Sends() + t.moreSends }
+
+// visiting calls f, a function of the user, and returns its error. While f runs, the callers waiting for the
+// run see that it does, and need not wait for it without an end. A panic of f goes on.
+func (t *task) visiting(f func() error) error {
+	work := t.call.Work()
+	work.Visit()
+	defer work.Return()
+	return f()
+}
+
+// keepAnswer is Config.keepAnswer; it may ask Config.KeepHeader. It changes a: what is not to be recorded is
+// taken out.
+func (t *task) keepAnswer(a *persist.Answer) {
+	work := t.call.Work()
+	work.Visit()
+	defer work.Return()
+	t.cfg.keepAnswer(&t.rec, a)
+}
+
+// remember adds an attempt to the record's history in memory; the next write of the record stores it. began is
+// by this process's own clock, and the time in the history by the journal's. A lookup is no attempt, and a
+// request for a token only if it failed.
+func (t *task) remember(began time.Time, sent wire.Result) {
+	took := time.Since(began)
+	attempt := persist.Attempt{At: t.engine.now().Add(-took).Round(0), Took: took, Sent: !sent.Unsent}
+	if sent.Answer != nil {
+		attempt.Status = sent.Answer.Head.StatusCode
+	}
+	if sent.Err != nil {
+		attempt.Error = oneLine(sent.Err)
+	}
+	t.rec.AddAttempt(attempt)
+}
+
+// givenBack returns the record of an operation given back before the first send of its run. listed is the
+// record as it was if the run has not marked it. Nothing is written here: the caller takes the lease off the
+// result, and writes it.
+func (t *task) givenBack(listed persist.Record) persist.Record {
+	rec, before := t.rec, listed
+	if t.before != nil {
+		before = *t.before
+	}
+	was, now := operation.OpOf(&before, 0), operation.OpOf(&rec, 0)
+	back := now.GivenBack(was, t.cfg.drives.LatestFirstSend(rec.Created, rec.Window))
+	rec.State, rec.HoldReason, rec.MaybeSent, rec.FirstSent, rec.SendBefore = back.State, back.Hold, back.MaybeSent, back.FirstSent, back.SendBefore
+	return rec
+}
+
+// update writes an unfinished record, without its answer if that is too large for the journal. The run's own
+// counts are written, but not kept in t.rec: the drive adds them.
+func (t *task) update(rec persist.Record) error {
+	var updated persist.Record
+	err := writeSmaller(t.call.Values(), t.cfg, &rec, func() (err error) {
+		updated, err = t.journal.Update(t.call.Values(), rec)
+		return err
+	})
+	if err == nil {
+		updated.Attempts, updated.Sends = t.rec.Attempts, t.rec.Sends
+		t.rec = updated
+	}
+	return err
+}
+
+// lastChange makes the last change of a run, by write, and ends the run's lease, even if the write fails. It is like writer.change; moreover, the
+// record may have got an event's evidence meanwhile. It may call write twice: write must start from the record as it is at that call.
+func (t *task) lastChange(ctx context.Context, rec *persist.Record, write func() error) error {
+	defer t.engine.leases.End(rec.ID)
+	return t.engine.writer.rewrite(ctx, rec, true, write)
+}

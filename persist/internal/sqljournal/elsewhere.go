@@ -1,0 +1,36 @@
+package sqljournal
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// ErrElsewhere refuses a transaction of a caller's own whose database is not that of the journal. It matches persist.ErrInvalid: nothing was begun.
+var ErrElsewhere = fmt.Errorf("%w: the transaction is in another database than the journal: nothing was begun there, since no client on this journal would send it; open both on one database", persist.ErrInvalid)
+
+// SameSecret returns ErrElsewhere if the facts that run reads do not have the secret of the journal. It compares nothing while the journal has not read its
+// secret, and for a role without the right to read facts. lock is the end of the query. Other errors are those of the query.
+func SameSecret(ctx context.Context, j *Journal, run QueryRow, lock string) error {
+	j.mu.Lock()
+	secret := j.secret
+	j.mu.Unlock()
+	if secret == nil {
+		return nil
+	}
+	var standing []byte
+	query := strings.Replace(j.d.SelectFact(), "?", "'"+secretFact+"'", 1) // without a parameter it is one round trip
+	err := run(ctx, query+lock, nil, &standing)
+	switch {
+	case j.d.Denied(err):
+		return nil
+	case err == nil && !bytes.Equal(standing, secret), errors.Is(err, sql.ErrNoRows):
+		return ErrElsewhere
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package redis
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
+)
+
+// A used key is a record without its text: see persist.Record.KeepText. It has a head alone, with flagUsed, which ends after the format. Behind that are the end of the
+// operation, KeepKey, the number of the accounts around its account, a hash of each, and usedkey.Pack. Its id is a hash of account and key. It finds the record, and
+// says of which key it is. Whoever names account and key gets the record with their digests, as after an Erase. Others get names made of the id.
+
+// usedHead is the length of the head of a used key without the packed part.
+const usedHead = 8 + 8 + tokenSize + 1 + 1 + 1
+
+// isUsed reports whether the entry is that of a used key.
+func (e *entry) isUsed() bool { return len(e.head) >= usedHead && e.head[33]&flagUsed != 0 }
+
+// pack makes the entry of an erased record that of a used key. wireKey and id are the record's before it was erased.
+func (e *entry) pack(rec *persist.Record, wireKey string, id persist.ID) {
+	b := bytes.Clone(e.head[:usedHead])
+	b[33] |= flagUsed
+	b = binary.AppendVarint(b, rec.Finished.Unix())
+	b = binary.AppendUvarint(b, uint64(rec.Finished.Nanosecond()))
+	b = binary.AppendVarint(b, int64(rec.KeepKey))
+	outer := outerHashes(id.Account)
+	b = append(binary.AppendUvarint(b, uint64(len(outer)/accountHash)), outer...)
+	e.head, e.intent, e.progress = append(b, usedkey.Pack(rec, wireKey, id.Key)...), nil, nil
+}
+
+// outerHashes returns the hashes of the accounts around an account, each as an id has it. A listing of one of these finds the used key.
+func outerHashes(account string) (hashes []byte) {
+	for i := range len(account) {
+		if account[i] == '|' {
+			sum := sha256.Sum256([]byte(account[:i]))
+			hashes = append(hashes, sum[:accountHash]...)
+		}
+	}
+	return hashes
+}
+
+// unpack decodes the entry of a used key into an empty record. Its key and account were erased: the record gets names made of its id. outer are the hashes of the
+// accounts around its account.
+// Error: persist.ErrCorrupt.
+func (e *entry) unpack(b *bucket, rec *persist.Record) (outer []byte, err error) {
+	h, packed := e.head, e.head[usedHead:]
+	var numbers [4]uint64
+	for i := range numbers {
+		n, size := binary.Uvarint(packed)
+		if size <= 0 {
+			return nil, fmt.Errorf("%w: a used key of %d bytes", persist.ErrCorrupt, len(h))
+		}
+		numbers[i], packed = n, packed[size:]
+	}
+	n := numbers[3] * accountHash
+	if len(e.id) != idSize || numbers[3] > uint64(len(packed)) || n > uint64(len(packed)) {
+		return nil, fmt.Errorf("%w: a used key of %d bytes", persist.ErrCorrupt, len(h))
+	}
+	outer, packed = packed[:n], packed[n:]
+	rec.ID, rec.State = usedID(e.id), persist.State(h[32])
+	rec.Finished, rec.KeepKey = time.Unix(signed(numbers[0]), int64(numbers[1])).UTC(), time.Duration(signed(numbers[2]))
+	if err := usedkey.Unpack(packed, rec); err != nil {
+		return nil, err
+	}
+	rec.Seq, rec.Revision = b.seqOf(binary.BigEndian.Uint64(h)), binary.BigEndian.Uint64(h[8:])
+	return outer, nil
+}
+
+// signed returns the number that binary.AppendVarint has written, of the one that binary.Uvarint reads there.
+func signed(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
+
+// usedID returns the ID in the place of the erased one of a used key, made of its id. The unnamed account stays unnamed.
+func usedID(id string) persist.ID {
+	made := persist.ID{Key: usedkey.Prefix + hex.EncodeToString([]byte(id[:keyHash]))}
+	if unnamed := sha256.Sum256(nil); id[keyHash:] != string(unnamed[:accountHash]) {
+		made.Account = usedkey.Prefix + hex.EncodeToString([]byte(id[keyHash:]))
+	}
+	return made
+}
+
+// nameListed gives the record of a used key the digests of the key and the account that the query names, if they are its own, or its account is inside that.
+func (l *listing) nameListed(f *found) {
+	if l.q.Key != "" && f.id[:keyHash] == hashOf(l.q.Key) {
+		usedkey.Name(&f.rec, l.q.Key, l.j.secret)
+	}
+	if l.q.AllAccounts || l.q.Account == "" {
+		return
+	}
+	sum := sha256.Sum256([]byte(l.q.Account))
+	hash, outer := sum[:accountHash], f.outer
+	if f.id[keyHash:] == string(hash) {
+		f.rec.Account = l.erased.Account
+		return
+	}
+	for ; len(outer) >= accountHash; outer = outer[accountHash:] {
+		if bytes.Equal(outer[:accountHash], hash) {
+			f.rec.Account = l.erased.Account + "|" + f.rec.Account
+			return
+		}
+	}
+}
