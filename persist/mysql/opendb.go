@@ -85,7 +85,7 @@ type lender struct {
 // The tries to borrow a connection while the server refuses its credentials, and the pauses between them. A password
 // may be rotated between its reading and its use.
 const (
-	credentialTries = 3
+	credentialTries = 5
 	credentialPause = 50 * time.Millisecond
 )
 

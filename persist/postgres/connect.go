@@ -33,7 +33,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 // The tries to connect while the server refuses the credentials, and the pauses between them. A password may be rotated
 // between its reading and its use, and the sessions of its role may be ended meanwhile.
 const (
-	credentialTries = 3
+	credentialTries = 5
 	credentialPause = 50 * time.Millisecond
 )
 

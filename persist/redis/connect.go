@@ -72,6 +72,12 @@ func (a address) name(prefix string) string {
 	return fmt.Sprintf("redis %s/%d prefix %s", strings.Join(a.nodes, ","), a.options.DB, prefix)
 }
 
+// provided reports whether a function of the program provides the credentials of each connection.
+func (a address) provided() bool {
+	o := a.options
+	return o.CredentialsProvider != nil || o.CredentialsProviderContext != nil || o.StreamingCredentialsProvider != nil
+}
+
 // client makes the client: of one server, or of its cluster if it is part of one. It asks the nodes in order, until one
 // answers.
 func (a address) client(ctx context.Context) (goredis.UniversalClient, error) {

@@ -45,21 +45,22 @@ var (
 type Journal struct {
 	persist.Attachment
 
-	client  goredis.UniversalClient
-	scripts scripts
-	buckets []*bucket
-	wakes   *notify.Hub
-	name    string
-	id      string // the journal's name in its buckets, see named.go
-	secret  []byte
-	place   string        // the key of the hash with its layout
-	limit   time.Duration // of one call
-	most    *most         // the bound of each part
-	looks   bool          // it was opened for reading
-	keepKey time.Duration // 0: for ever
-	seen    atomic.Uint64 // the highest number met by this process, of any bucket
-	landing landing.Begins
-	groups  sync.Map // by the first bytes of places in origins: groupNames
+	client   goredis.UniversalClient
+	scripts  scripts
+	buckets  []*bucket
+	wakes    *notify.Hub
+	name     string
+	id       string // the journal's name in its buckets, see named.go
+	secret   []byte
+	place    string        // the key of the hash with its layout
+	limit    time.Duration // of one call
+	most     *most         // the bound of each part
+	looks    bool          // it was opened for reading
+	provided bool          // a provider of the program sets the credentials of each connection
+	keepKey  time.Duration // 0: for ever
+	seen     atomic.Uint64 // the highest number met by this process, of any bucket
+	landing  landing.Begins
+	groups   sync.Map // by the first bytes of places in origins: groupNames
 
 	mu      sync.Mutex
 	shut    bool
@@ -95,7 +96,7 @@ func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, 
 func (o Options) openAt(ctx context.Context, at address, with scripts) (*Journal, error) {
 	opts := o
 	var err error
-	j := &Journal{scripts: with, name: at.name(opts.Prefix), limit: opts.CallTimeout, most: opts.most, keepKey: opts.KeepKey, looks: opts.ReadOnly}
+	j := &Journal{scripts: with, name: at.name(opts.Prefix), limit: opts.CallTimeout, most: opts.most, keepKey: opts.KeepKey, looks: opts.ReadOnly, provided: at.provided()}
 	if j.keepKey == KeepForever {
 		j.keepKey = 0
 	}

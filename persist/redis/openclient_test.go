@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -94,26 +95,33 @@ func TestOpenClientRefused(t *testing.T) {
 	}
 }
 
-// TestOpenClientRotated rotates the password of the journal's user while a client works.
+// TestOpenClientRotated rotates the password of the journal's user while a client works. The provider has the new password only after the server.
 func TestOpenClientRotated(t *testing.T) {
 	t.Parallel()
 	url := start(t, durable()...).url()
 	admin := connect(t, url)
 	var password atomic.Value
-	rotate := func(n int) {
+	var asked atomic.Int32  // how often, for the password
+	rotate := func(n int) { // ends the sessions while only the server has the new password
 		t.Helper()
 		next := fmt.Sprint("p", n)
 		if err := admin.Do(t.Context(), "ACL", "SETUSER", "shop", "reset", "on", ">"+next, "~*", "&*", "+@all").Err(); err != nil {
 			t.Fatal(err)
 		}
-		password.Store(next)
 		if err := admin.Do(t.Context(), "CLIENT", "KILL", "USER", "shop").Err(); err != nil {
 			t.Fatal(err)
 		}
+		for start, before := time.Now(), asked.Load(); n >= 0 && asked.Load() == before && time.Since(start) < 20*time.Second; {
+			time.Sleep(time.Millisecond)
+		}
+		password.Store(next)
 	}
 	rotate(-1)
 	client := retrying(t, url, func(o *goredis.Options) {
-		o.CredentialsProviderContext = func(context.Context) (string, string, error) { return "shop", password.Load().(string), nil }
+		o.CredentialsProviderContext = func(context.Context) (string, string, error) {
+			defer asked.Add(1)
+			return "shop", password.Load().(string), nil
+		}
 	})
 	j, err := redis.OpenClient(t.Context(), client, redis.Options{KeepKey: redis.KeepForever, MaxConns: 4})
 	if err != nil {

@@ -24,6 +24,13 @@ const (
 	pauseLast  = 250 * time.Millisecond
 )
 
+// The tries while the server refuses credentials of a provider, and the pauses between them. A password may be rotated between its reading and its
+// use.
+const (
+	credentialTries = 5
+	credentialPause = 50 * time.Millisecond
+)
+
 // effect tells the possible effect of a failed call.
 type effect int
 
@@ -65,6 +72,12 @@ func answeredWith(err goredis.Error) effect {
 		return broken
 	}
 	return none
+}
+
+// isRotation reports whether the server has refused the name or the password of a new connection.
+func isRotation(err error) bool {
+	var answered goredis.Error
+	return errors.As(err, &answered) && code(answered) == "WRONGPASS"
 }
 
 // unreached reports whether the call had no connection to the server.
@@ -135,6 +148,7 @@ func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx
 	limited, cancel := context.WithTimeout(base, j.limit)
 	defer cancel()
 	var doubt error // of an earlier try
+	refused := 0
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
 		effect, err := j.try(ctx, limited, doubt != nil, write)
 		switch {
@@ -146,6 +160,9 @@ func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx
 			doubt = err
 		case effect == broken:
 			return true, err
+		case j.provided && isRotation(err) && refused < credentialTries-1:
+			refused++
+			pause = time.Duration(refused) * credentialPause
 		case effect == none && doubt == nil && !(patient && unreached(err)):
 			return false, err
 		}
