@@ -24,8 +24,9 @@ const resultsTopic = `Each line that batch, send --json and journal resume print
              with exit status 3, where it does not say by whom (--already-done)
   declined   the business said no: a 402, or what --declined names in a 2xx or a final 4xx
   invalid    any other final 4xx
-  rejected   nothing happened, and nothing is pending: the server refused to act
-             (401, 403, 429 ...), or nothing was sent; journal stuck --rejected
+  rejected   nothing happened by this call, and it left nothing pending: the server
+             refused to act (401, 403, 429 ...), or nothing was sent; another process
+             may have sent the operation since; journal stuck --rejected
   mismatch   the key belongs to another request; this one took no effect
   held       in doubt, and nothing is sent until somebody settles it
   unknown    in doubt

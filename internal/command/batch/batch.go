@@ -102,7 +102,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.IntVar(&f.generation, "generation", 1, "which try of the rows this is: 2 sends, under new keys, those whose first try was refused for certain (a final 4xx, settled as absent, or an answer that --declined names), and no other; 3 those whose second was")
 	fs.BoolVar(&f.yes, "yes", false, "with --generation: send rows, too, that an earlier run told as done before a --declined made a decline of their answer; with an API without keys: send what is new to a restored journal")
 	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or what its header has instead: tabs or semicolons)")
-	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
+	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order, and none once one of them has not ended")
 	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never); a declined row is an answer, and no failure")
 	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
 	session.BindKeepFields(fs, &f.keepFields, "the key's fields, those of --sum and --currency, /reference, /amount and /currency; none: nothing")

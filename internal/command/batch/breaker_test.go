@@ -2,8 +2,10 @@ package batch_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -122,6 +124,57 @@ func TestBatchOrderedBy(t *testing.T) {
 	}
 	if len(seen) != 3 {
 		t.Errorf("groups %v", seen)
+	}
+}
+
+// Behind a row that has not ended, no row of the same value of --ordered-by is sent; another value has its own order. The next run sends them in their order.
+func TestBatchOrderedByWaits(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusInternalServerError, http.StatusTooManyRequests, http.StatusUnauthorized} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var seen []string
+			var works atomic.Bool
+			s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+				id := r.URL.Query().Get("i")
+				mu.Lock()
+				seen = append(seen, id)
+				mu.Unlock()
+				w.Header().Set("Content-Type", "application/json")
+				if id == "a2" && !works.Load() {
+					w.WriteHeader(status)
+					_, _ = io.WriteString(w, `{"error":"later"}`)
+					return
+				}
+				w.WriteHeader(http.StatusCreated)
+			})
+			file := commandtest.WriteFile(t, "in.csv", "id,group\na1,a\na2,a\na3,a\nb1,b\na4,a\n")
+			args := commandtest.Fast("batch", file, "--url", s.URL+"/?i={id}", "--key", "o:{id}", "--ordered-by", "group", "--max-attempts", "1")
+			got := commandtest.Run(t, args...).Want(t, terminal.ExitUnknown)
+			var held []string
+			for _, l := range got.Lines(t) {
+				if l.Row == 3 || l.Row == 5 {
+					held = append(held, fmt.Sprintf("%s %s %d %s", l.Result, l.Outcome, l.Sends, l.Error.Code))
+				}
+			}
+			if want := []string{"rejected not sent 0 earlier_row", "rejected not sent 0 earlier_row"}; !slices.Equal(held, want) {
+				t.Errorf("%q, want %q", held, want)
+			}
+			slices.Sort(seen)
+			if !slices.Equal(seen, []string{"a1", "a2", "b1"}) {
+				t.Errorf("sent %q", seen)
+			}
+			if !strings.Contains(got.Err, "2 rejected (earlier row): rows before them, with the same value of --ordered-by, have not ended") {
+				t.Errorf("stderr %q", got.Err)
+			}
+			works.Store(true)
+			seen = nil
+			commandtest.Run(t, args...).Want(t, terminal.ExitOK)
+			if !slices.Equal(seen, []string{"a2", "a3", "a4"}) {
+				t.Errorf("sent %q the second time", seen)
+			}
+		})
 	}
 }
 

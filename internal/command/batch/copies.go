@@ -153,6 +153,7 @@ func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string) (strin
 	if err != nil {
 		return "", err
 	}
+	at.Adopt = true // also one in clear: only the batch's own is sealed
 	ses, err := session.OpenReader(at)
 	if err != nil {
 		return "", err

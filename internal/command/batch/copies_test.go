@@ -36,6 +36,8 @@ func TestBatchCopyAsks(t *testing.T) {
 	if got := commandtest.Run(t, args(renamed, "--dry-run")...).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, told+"\n") {
 		t.Errorf("--dry-run: stderr %q", got.Err)
 	}
+	keys := commandtest.WriteFile(t, filepath.Join(dir, "keys"), "k1:"+strings.Repeat("A", 43)+"=\n")
+	commandtest.Run(t, args(renamed, "--seal-key", "@"+keys)...).Usage(t, "oncehttp: "+told+"; to go ahead all the same: --new-journal")
 	commandtest.Run(t, args(renamed, "--journal", journal)...).Want(t, terminal.ExitOK)
 	if n := s.Sends.Load(); n != 2 {
 		t.Errorf("%d sends, want 2", n)

@@ -2,7 +2,6 @@ package batch
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -49,7 +49,8 @@ func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
 // handOut finishes a row answered by the journal, and gives any other to a worker.
 func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan job) {
 	j := job{seq: r.at, row: r.Row, of: r.of}
-	if r.recorded != nil && r.standing == r.mark.request {
+	ended := r.recorded != nil && (b.plan.orderedBy < 0 || r.recorded.Exit != terminal.ExitUnknown) // else a worker holds back the rows behind it
+	if ended && r.standing == r.mark.request {
 		if named := b.nameNext(ctx, &r.Row, r.recorded); named || r.of != r.Number {
 			j.sign(r.recorded)
 			r.text = r.recorded.Marshal()
@@ -111,28 +112,6 @@ func (b *batch) recall(r *readRow, rec *persist.Record) {
 	b.judgeDeclined(rec, &l)
 	l.Row = r.Number
 	r.recorded, r.text, r.standing = &l, l.Marshal(), half(rec.Fingerprint)
-}
-
-// queues returns one queue for all workers or, if rows are ordered, one for each.
-func (b *batch) queues() []chan job {
-	n := 1
-	if b.plan.orderedBy >= 0 {
-		n = b.flags.workers + leadOf(b.flags.workers)
-	}
-	queues := make([]chan job, n)
-	for i := range queues {
-		queues[i] = make(chan job)
-	}
-	return queues
-}
-
-// queueOf returns the same queue for all rows of one group, so one worker sends them one after the other.
-func (b *batch) queueOf(r *input.Row, queues []chan job) chan<- job {
-	if len(queues) == 1 {
-		return queues[0]
-	}
-	sum := short([]byte(r.Fields[b.plan.orderedBy]))
-	return queues[binary.BigEndian.Uint32(sum[:])%uint32(len(queues))]
 }
 
 // stands reports whether the journal answers this key by itself.

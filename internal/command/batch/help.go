@@ -60,8 +60,8 @@ refused; --new-journal takes them as meant.
 
 Rows that may be a mistake are warned about, with their lines, before anything is
 sent: one that may be the total of others, an amount (of --sum, or "amount") that is
-negative, zero or written as 1e3, or has more decimals than its currency (of --currency,
-or "currency"), a key with blanks at its edges or with characters that nobody sees, or
+negative, zero, missing, no number or written as 1e3, or has more decimals than its
+currency (of --currency, or "currency"), a key with blanks at its edges or with characters that nobody sees, or
 with letters of two alphabets, keys that differ only in capitals, blanks, dashes or
 characters that Unicode takes for one (a blank or a dash between two digits counts), and
 rows that differ only in the amount, where that is part of the key. So is a --sum over several currencies

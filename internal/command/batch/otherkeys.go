@@ -142,6 +142,7 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string, row
 	if err != nil {
 		return otherKeys{}
 	}
+	at.Adopt = true // also one in clear: only the batch's own is sealed
 	ses, err := openExisting(at)
 	if err != nil || ses == nil {
 		return otherKeys{}

@@ -45,6 +45,7 @@ type batch struct {
 
 	mu     sync.Mutex
 	later  []job // rows being sent by another process
+	behind ordered
 	tally  results.Tally
 	totals results.Totals
 }
@@ -107,14 +108,6 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	}
 	b.unprinted = printer.Unprinted()
 	return b.conclude(ctx, stopped, err)
-}
-
-// doInTurn calls do. If rows are ordered, it also waits for another process.
-func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
-	if b.plan.orderedBy >= 0 {
-		return b.await(ctx, j)
-	}
-	return b.do(ctx, j)
 }
 
 // work does the rows from jobs.

@@ -107,18 +107,15 @@ func (b *batch) isDone(ctx context.Context, r *input.Row, generation int, rec *p
 // recallStanding takes the attempts of a row that the journal answered, or kept from being sent, from its record. Of a held one it adds the reason of the last
 // attempt, and the next step.
 func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results.Line) {
-	answered := l.Source == results.SourceName(oncehttp.SourceJournal)
-	kept := l.State != "" && l.Result != results.Mismatch && l.Attempts == 0 && l.Sends == 0
-	if !answered && !kept {
+	if !l.IsOfRecord() {
 		return
 	}
 	rec, err := b.lookup(ctx, key)
 	if err != nil {
 		return // the line stays as it is
 	}
-	l.Attempts, l.Sends = rec.Attempts, rec.Sends
-	l.DoubtRecorded(&rec)
-	if kept && rec.State.String() == l.State {
+	kept := l.IsKeptBack()
+	if l.TakeRecord(&rec); kept && rec.State.String() == l.State {
 		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec)), " --journal "+words.ShellQuote(b.session.Place.Arg))
 	}
 }

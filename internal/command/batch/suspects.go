@@ -22,7 +22,7 @@ import (
 )
 
 // suspects are rows that can be sent, but may be mistakes in the file. They are a row with the sum of others, an amount
-// that is negative, zero or in powers of ten, a key with blanks at its edges or with characters that nobody sees, keys that differ only in capitals,
+// that is negative, zero, in powers of ten or no number, a key with blanks at its edges or with characters that nobody sees, keys that differ only in capitals,
 // blanks or such characters, and rows that differ only in the amount.
 type suspects struct {
 	list []suspect // the first suspectsMax, in the order of their discovery
@@ -36,6 +36,10 @@ type suspects struct {
 	rows int
 	sum  results.Decimal // of the amounts of all rows, whatever their currencies
 	odd  bool            // an amount was no number
+	read bool            // an amount was a number
+
+	unread []suspect // without --sum, cells without a number as their amount: the first suspectsMax
+	others int       // further ones
 
 	currencies []string // of a --sum without --currency: the first two
 
@@ -119,8 +123,10 @@ func (s *suspects) amount(r *readRow, p *plan) {
 		var err error
 		if d, err = p.amountIn(text, r.Cells); err != nil {
 			s.odd = true
+			s.noNumber(r, text)
 			return
 		}
+		s.read = true
 		if !s.odd {
 			s.addsUp(r, &d, s.rows, &s.sum)
 		}
@@ -136,6 +142,21 @@ func (s *suspects) amount(r *readRow, p *plan) {
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %s, which is negative, and would be sent as it is", words.Clip(text))})
 	case d.Sign() == 0:
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %s, which is zero, and would be sent as it is", words.Clip(text))})
+	}
+}
+
+// noNumber keeps a cell that is no number. It is a suspect if others of the file are: see conclude.
+func (s *suspects) noNumber(r *readRow, text string) {
+	why := "has no amount, and would be sent so"
+	if text = strings.TrimSpace(text); text != "" {
+		why = fmt.Sprintf("has the amount %q, which is no number, and would be sent as it is", words.Clip(text))
+	}
+	switch {
+	case !r.Cells:
+	case len(s.unread) == suspectsMax:
+		s.others++
+	default:
+		s.unread = append(s.unread, suspect{r.Number, r.Line, why})
 	}
 }
 
@@ -200,6 +221,12 @@ func withoutGaps(text string) string {
 func (s *suspects) conclude() error {
 	if s.total.row > 0 {
 		s.add(s.total)
+	}
+	if s.read {
+		for _, found := range s.unread {
+			s.add(found)
+		}
+		s.more += s.others
 	}
 	err := s.compare(&s.alike, "has a key that differs from that of row %d (line %d) only in capitals, blanks, dashes or characters that Unicode takes for one: each is sent")
 	err = cmp.Or(err, s.compare(&s.rests, "differs from row %d (line %d) only in the amount: each is sent"))

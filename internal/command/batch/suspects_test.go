@@ -32,8 +32,13 @@ func TestSuspects(t *testing.T) {
 		},
 		"amounts without --sum": {
 			"id,amount\n1,-10\n2,0\n3,1.5E+2\n4,12.50\n5,none\n", ofID, "",
-			[]string{"row 1 (line 2): has the amount -10, which is negative", "row 2 (line 3): has the amount 0, which is zero", `row 3 (line 4): has the amount "1.5E+2", which is 150`},
+			[]string{"row 1 (line 2): has the amount -10, which is negative", "row 2 (line 3): has the amount 0, which is zero", `row 3 (line 4): has the amount "1.5E+2", which is 150`, `row 5 (line 6): has the amount "none", which is no number`},
 		},
+		"amounts that are no numbers": {
+			"id,amount\n1,(5.00)\n2,\n3,12.50\n4,abc\n", ofID, "",
+			[]string{`row 1 (line 2): has the amount "(5.00)", which is no number`, "row 2 (line 3): has no amount", `row 4 (line 5): has the amount "abc", which is no number`},
+		},
+		"a column amount without numbers": {"id,amount\n1,small\n2,\n", ofID, "", nil},
 		"amounts of NDJSON": {
 			"{\"id\":1,\"amount\":-5}\n{\"id\":2,\"amount\":1e3}\n{\"id\":3,\"amount\":{\"value\":0}}\n", ofID, "",
 			[]string{"row 1: has the amount -5", `row 2: has the amount "1e3"`},

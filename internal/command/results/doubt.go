@@ -38,8 +38,8 @@ func (l *Line) lookForDoubt(h http.Header, body []byte, replayed bool) {
 	}
 }
 
-// DoubtRecorded sets the doubt of a line whose answer was too large to keep, from its record. An answer that was swept was looked at before.
-func (l *Line) DoubtRecorded(rec *persist.Record) {
+// doubtRecorded sets the doubt of a line whose answer was too large to keep, from its record. An answer that was swept was looked at before.
+func (l *Line) doubtRecorded(rec *persist.Record) {
 	if a := rec.Answer; a != nil && a.BodyDropped && !rec.Swept && rec.State == persist.StateConfirmed {
 		l.lookForDoubt(a.Header, nil, false)
 	}

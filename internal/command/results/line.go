@@ -292,6 +292,23 @@ func Failed(key oncehttp.Key, err error) Line {
 	return l
 }
 
+// IsKeptBack reports whether the state of an earlier operation kept this one from being sent.
+func (l *Line) IsKeptBack() bool {
+	return l.State != "" && l.Result != Mismatch && l.Attempts == 0 && l.Sends == 0
+}
+
+// IsOfRecord reports whether the line is about an operation of an earlier call: the journal answered it, or its state kept it from being sent.
+func (l *Line) IsOfRecord() bool {
+	return l.Source == SourceName(oncehttp.SourceJournal) || l.IsKeptBack()
+}
+
+// TakeRecord takes the attempts of such a line, which an error counts for its own call alone, from the operation's record, and the doubt about an answer
+// that was too large to keep.
+func (l *Line) TakeRecord(rec *persist.Record) {
+	l.Attempts, l.Sends = rec.Attempts, rec.Sends
+	l.doubtRecorded(rec)
+}
+
 // Standing takes what a record that kept its operation from being sent says of it. settle is the command that settles it, as far as its keys, and journal names the journal.
 func (l *Line) Standing(rec *persist.Record, settle, journal string) {
 	l.Source = SourceName(oncehttp.SourceJournal)

@@ -123,10 +123,12 @@ func (g Group) afterSame(journal string) string {
 // afterRejected returns the next step after nothing happened.
 func (g Group) afterRejected(anew string) string {
 	switch {
-	case g.Code == "settled":
+	case g.Code == CodeSettled:
 		return anew
 	case g.Code == CodeCredentials:
 		return giveAgain
+	case g.Code == CodeEarlierRow:
+		return "rows before them, with the same value of --ordered-by, have not ended: see what is said of those; then " + runAgain
 	case g.Code == "key_invalid", g.Code == "bad_request", g.Code == "body_too_large":
 		return "correct the rows"
 	case g.Status == http.StatusTooManyRequests:

@@ -312,8 +312,12 @@ func answerIsGone(err error) bool {
 	return errors.Is(err, oncehttp.ErrFinal) && errors.Is(err, oncehttp.ErrAnswerGone)
 }
 
-// CodeInterrupted is the code of a call that the end of its client broke off.
-const CodeInterrupted = "interrupted"
+// Codes of errors of this command.
+const (
+	CodeInterrupted = "interrupted" // the end of its client broke off the call
+	CodeEarlierRow  = "earlier_row" // a row that --ordered-by puts before this one has not ended
+	CodeSettled     = "settled"     // a person settled the operation as absent
+)
 
 // LineError is the reason for an operation not done: a code to sort by and a sentence.
 type LineError struct {
@@ -330,7 +334,7 @@ func errorCodes() []struct {
 		is   error
 		code string
 	}{
-		{oncehttp.ErrSettled, "settled"}, {oncehttp.ErrAbandoned, "abandoned"}, {oncehttp.ErrAnswerGone, "answer_gone"},
+		{oncehttp.ErrSettled, CodeSettled}, {oncehttp.ErrAbandoned, "abandoned"}, {oncehttp.ErrAnswerGone, "answer_gone"},
 		{oncehttp.ErrKeyExpired, "key_expired"}, {oncehttp.ErrStoredError, "stored_error"}, {oncehttp.ErrRedirected, "redirected"},
 		{oncehttp.ErrDuplicate, "duplicate_reference"}, {oncehttp.ErrAccount, "other_account"},
 		{oncehttp.ErrKeyReused, "key_reused"}, {oncehttp.ErrHeld, "held"}, {oncehttp.ErrInFlight, "in_flight"},

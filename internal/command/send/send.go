@@ -18,6 +18,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -349,6 +351,7 @@ func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error,
 	}
 	err = session.Taught(f.Used, err)
 	l := results.Failed("", err)
+	f.recall(ctx, ses, &l)
 	if f.Declines.Unseen(&l); l.Result == results.Unknown && status == terminal.ExitOK {
 		status = l.Exit
 	}
@@ -359,5 +362,24 @@ func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error,
 	} else if step := f.nextStep(ctx, ses, &l); step != "" && !f.silent {
 		err = fmt.Errorf("%w; next: %s", err, step)
 	}
+	if doubt := l.DoubtText(); doubt != "" {
+		f.note(s, "%s", doubt)
+	}
 	return &terminal.ExitError{Status: status, Err: err}
+}
+
+// recall takes what the journal knows of the operation that answered the request, or kept it from being sent, if it has one alone under the key and account.
+func (f *sendFlags) recall(ctx context.Context, ses *session.Session, l *results.Line) {
+	if !l.IsOfRecord() {
+		return
+	}
+	var of []persist.Record
+	for rec, err := range ses.Journal.List(ctx, persist.Query{AllAccounts: true, Key: l.Key}) {
+		if err == nil && request.Base(rec.Account) == f.Account {
+			of = append(of, rec)
+		}
+	}
+	if len(of) == 1 {
+		l.TakeRecord(&of[0])
+	}
 }

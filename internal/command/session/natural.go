@@ -90,7 +90,7 @@ func parseAnswer(text string) (profile.Matcher, error) {
 }
 
 // reference returns the Reference of --lookup and --same. The values in the URL of --lookup must be equal, too: by the same name, unless
-// --same gives another.
+// --same gives another. For id it has to.
 func (f *NaturalFlags) reference() (*profile.Reference, error) {
 	if len(f.same) == 0 {
 		return nil, errors.New("--lookup: --same is missing; say what else makes it the same order, such as --same amount,currency")
@@ -121,6 +121,9 @@ func (f *NaturalFlags) reference() (*profile.Reference, error) {
 		pointer := fieldPointer(name)
 		parts[i+1] = "{" + pointer + "}" + rest
 		if !slices.ContainsFunc(ref.Same, func(s profile.Same) bool { return s.Request == pointer }) {
+			if pointer == "/id" { // that of the resource is the API's own number at most APIs
+				return nil, errors.New("--lookup: {id} must be equal in what is found, where id may be the API's own number; say the member with the file's: --same id=/MEMBER, or id=/id")
+			}
 			ref.Same = append(ref.Same, profile.Same{Request: pointer, Resource: pointer})
 		}
 	}

@@ -150,6 +150,7 @@ func TestGoldenNaturalMessages(t *testing.T) {
 		{"--already-done", done, "--lookup", "orders/{order_id}", "--same", "amount"}, {"--already-done", done, "--lookup", "/orders/{order_id", "--same", "amount"},
 		{"--already-done", done, "--lookup", "/orders?ref={order_id}#data", "--same", "amount"}, {"--already-done", done, "--lookup", "/o/{order_id}", "--same", "amount="},
 		{"--already-done", done, "--lookup", "/orders?ref={order_id}", "--same", "amount"}, {"--already-done", done, "--lookup", "/orders?ref={order}", "--same", "amount"},
+		{"--already-done", done, "--lookup", "/orders?ref={id}", "--same", "amount"},
 	} {
 		got := commandtest.Run(t, append([]string{"batch", file, "--url", s.URL, "--key", "o:{order_id}"}, args...)...).Want(t, terminal.ExitUsage)
 		fmt.Fprintf(&all, "%s\n%s\n", strings.Join(words.Quoted(args), " "), strings.ReplaceAll(got.Err, file, "in.csv"))
