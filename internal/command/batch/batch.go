@@ -235,6 +235,7 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 		out = b.bar.beside(out)
 	}
 	b.note("journal: %s", at.Name)
+	b.sayNotNoted(b.noteJournal(at))
 	if b.unfinished, err = b.anyUnfinished(ctx); err != nil {
 		err = place.JournalError(at.Name, err)
 	} else {

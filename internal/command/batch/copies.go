@@ -30,26 +30,31 @@ const (
 	copyTime      = 10 * time.Second // for all journals
 )
 
-// checkCopy asks before the first run of a file with a journal, if rows of the file are in another one beside it or beside the file, or if not all of these could be
+// checkCopy asks before the first run of a file with a journal, if rows of the file are in another one beside it or beside the file, or in one noted there, or if not all of these could be
 // looked at. A dry run only prints the warning.
 func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) error {
 	if f.newJournal || f.generation > 1 || b.survey.rows == 0 {
 		return nil
 	}
 	paths, skipped := f.journalsBeside(b, at)
-	if len(paths) == 0 || f.wasRun(ctx, b, at) {
+	noted := notedIn(b.in.Folder(), at)
+	if len(paths)+len(noted) == 0 || f.wasRun(ctx, b, at) {
 		return nil
 	}
 	unread, began := 0, time.Now()
-	for i, path := range paths {
-		if time.Since(began) > copyTime {
-			skipped += len(paths) - i
+	for i, path := range slices.Concat(noted, paths) {
+		if time.Since(began) > copyTime && i >= len(noted) {
+			skipped += len(noted) + len(paths) - i
 			break
 		}
 		why, err := f.standsIn(ctx, b, path)
 		switch {
 		case ctx.Err() != nil:
 			return terminal.Interrupted()
+		case err != nil && i < len(noted):
+			if warning := unreadNoted(b, path, err); warning != "" {
+				return f.askNew(b, warning)
+			}
 		case err != nil && strings.HasSuffix(path, journalSuffix):
 			unread++
 		case why != "":
@@ -99,12 +104,7 @@ func (f *batchFlags) wasRun(ctx context.Context, b *batch, at place.Place) bool 
 		return err != nil
 	}
 	defer ses.Close() // only read from
-	var some []sampled
-	all := b.survey.sample.rows
-	for i := 0; i < len(all); i += max(len(all)/wasRunRows, 1) {
-		some = append(some, all[i])
-	}
-	known, err := b.survey.standing(ctx, ses.Journal, some)
+	known, err := b.survey.standing(ctx, ses.Journal, spread(b.survey.sample.rows, wasRunRows))
 	return err != nil || known.same+known.others > 0
 }
 
@@ -145,6 +145,9 @@ func journalsIn(folder string) (paths []string, skipped int) {
 	return paths, len(found) - len(paths)
 }
 
+// serverRows is the number of rows, evenly spread, that standsIn looks for in a journal on a server, one after the other.
+const serverRows = 1024
+
 // standsIn returns words about the rows that stand in the journal at path: the number of those with the same request, and the first one. If there is none, the
 // words count the rows whose key was begun there for another request to the same API, as that of a row with one more column. It returns "" if no row stands
 // there. Errors: the journal cannot be read.
@@ -159,7 +162,11 @@ func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string) (strin
 		return "", err
 	}
 	defer ses.Close() // only read from
-	known, err := b.survey.standing(ctx, ses.Journal, b.survey.sample.rows)
+	looked := b.survey.sample
+	if !at.IsFile() {
+		looked.rows = spread(looked.rows, serverRows)
+	}
+	known, err := b.survey.standing(ctx, ses.Journal, looked.rows)
 	if err != nil {
 		return "", err
 	}
@@ -172,7 +179,7 @@ func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string) (strin
 			known.first, known.same = known.other, known.others
 		}
 	}
-	return known.text(path, path == b.in.Name+journalSuffix, &b.survey.sample, b.survey.rows), nil
+	return known.text(path, path == b.in.Name+journalSuffix, &looked, b.survey.rows), nil
 }
 
 // copied are the looked-at rows of a file that stand in a journal.

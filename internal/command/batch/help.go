@@ -46,8 +46,10 @@ answers; one over 1 MiB is not kept. On a journal that lies on a server several 
 share the rows of a file. A file with rows that stand in another journal beside it, such
 as a renamed copy, one with new rows on top, or one with a column more, asks before its
 first run with a journal: their requests, byte for byte, or their keys. A file that was
-run with --journal is to be run with the same one again: only journals in files beside
-it, or beside that one, are looked at. All rows of a file up to 65,536 are looked for,
+run with --journal is to be run with the same one again: looked at are journals in files
+beside it, or beside that one, and those elsewhere with which files of its folder were
+run, which .oncehttp-journals there names (on a server 1,024 rows are looked for; one that
+does not answer asks). All rows of a file up to 65,536 are looked for,
 and of a larger one that many or half as many, evenly spread, which a line says; in each
 folder 1,000 journals, the newest first, for ten seconds in all. If journals were left
 out, it asks, too; one that cannot be read is warned about. A file asks also if half of
