@@ -147,7 +147,7 @@ func (a Asker) ByReference(p *profile.Profile) Func {
 // if the fields are equal and the resource is no refusal, else the zero Resolution, which decides nothing.
 func judge(rec *persist.Record, p *profile.Profile, body []byte, note string) (oncehttp.Resolution, error) {
 	fields := request.FieldsOf(rec.Header, rec.Body)
-	switch classify.ByReference(p, fields.Value, classify.Answer{Status: http.StatusOK, Body: body, Whole: true}) {
+	switch finding, _ := classify.ByReference(p, fields.Value, classify.Answer{Status: http.StatusOK, Body: body, Whole: true}); finding {
 	case classify.FindingSame:
 		return happened(body, note), nil
 	case classify.FindingRefused:

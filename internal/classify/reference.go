@@ -2,6 +2,7 @@ package classify
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"net/http"
 	"strings"
@@ -25,38 +26,44 @@ const (
 // ByReference returns the finding from the answer to a lookup by p's Reference. asked returns the values in the request's
 // body by their pointers. Nothing is proved if a value to be compared is missing on either side, or if a 404 may come
 // from something in front of the API. A resource that the profile's verdicts read as anything but a success or a refusal does not tell, either.
-func ByReference(p *profile.Profile, asked func(pointer string) any, a Answer) Finding {
+// why says in words what stands against FindingSame, for FindingUnclear and FindingOther; it holds pointers, and no values.
+func ByReference(p *profile.Profile, asked func(pointer string) any, a Answer) (finding Finding, why string) {
 	ref, r := p.Reference, reader{answer: content{Answer: a}}
 	switch {
 	case a.Status == http.StatusNotFound && ref.List == "" && r.refusal(p).Kind == KindFinal:
-		return FindingNone
-	case a.Status < 200 || a.Status >= 300 || !a.Whole:
-		return FindingUnclear
+		return FindingNone, ""
+	case a.Status < 200 || a.Status >= 300:
+		return FindingUnclear, fmt.Sprintf("the lookup was answered %d", a.Status)
+	case !a.Whole:
+		return FindingUnclear, "the lookup's answer is too large"
 	}
 	resource := jsonpointer.Decode(a.Body)
+	if resource == nil {
+		return FindingUnclear, "the lookup's answer is no JSON"
+	}
 	if ref.List != "" {
 		list, isList := jsonpointer.Value(resource, ref.List).([]any)
 		switch {
 		case !isList:
-			return FindingUnclear
+			return FindingUnclear, "the lookup's answer has no list at " + ref.List
 		case len(list) == 0:
-			return FindingNone
+			return FindingNone, ""
 		case len(list) > 1:
-			return FindingOther
+			return FindingOther, fmt.Sprintf("the lookup found %d resources", len(list))
 		}
 		resource = list[0]
 	}
-	finding := compare(ref.Same, asked, resource)
+	finding, why = compare(ref.Same, asked, resource)
 	if finding == FindingSame && len(p.Verdicts) > 0 {
 		switch proofOf(resource, p.Verdicts) {
 		case profile.ProvesSucceeded:
 		case profile.ProvesRefused:
-			return FindingRefused
+			return FindingRefused, ""
 		default:
-			return FindingUnclear
+			return FindingUnclear, "what the lookup found is no success by the profile's verdicts, and no refusal"
 		}
 	}
-	return finding
+	return finding, why
 }
 
 // proofOf returns the outcome that the profile's verdicts read in a resource.
@@ -177,25 +184,28 @@ func onlyObject(object map[string]any) (only any) {
 }
 
 // compare compares the values of a request with those of a resource at the API, each pair in same. All must be equal for FindingSame. One that
-// differs gives FindingOther, and one that is missing or not comparable FindingUnclear.
-func compare(same []profile.Same, request func(pointer string) any, resource any) Finding {
+// differs gives FindingOther, and one that is missing or not comparable FindingUnclear. why is as in ByReference.
+func compare(same []profile.Same, request func(pointer string) any, resource any) (finding Finding, why string) {
 	if len(same) == 0 {
-		return FindingUnclear
+		return FindingUnclear, "the profile names no values to compare"
 	}
-	finding := FindingSame
+	finding = FindingSame
 	for _, s := range same {
 		asked, stated := request(s.Request), jsonpointer.Value(resource, s.Resource)
-		if !isScalar(asked) || !isScalar(stated) {
-			return FindingUnclear
+		switch {
+		case !isScalar(asked):
+			return FindingUnclear, "the request has no value at " + s.Request
+		case !isScalar(stated):
+			return FindingUnclear, "what the lookup found has no value at " + s.Resource
 		}
 		switch same, known := equal(asked, stated); {
 		case !known:
-			return FindingUnclear
+			return FindingUnclear, "what the lookup found has a number at " + s.Resource + " that is not compared"
 		case !same:
-			finding = FindingOther
+			finding, why = FindingOther, "what the lookup found has another value at "+s.Resource+" than the request at "+s.Request
 		}
 	}
-	return finding
+	return finding, why
 }
 
 // isScalar reports whether a JSON value is a text, a number or a truth value, which can be compared.

@@ -47,11 +47,15 @@ func TestByReference(t *testing.T) {
 		"an exponent":                   {list, `{"ref":"r7","amount":1e2}`, 200, `{"data":[{"meta":{"ref":"r7"},"amount":100}]}`, FindingUnclear},
 		"a word for a number":           {list, asked, 200, `{"data":[{"meta":{"ref":"r7"},"amount":"hundred"}]}`, FindingOther},
 	} {
-		if got := ByReference(&profile.Profile{Reference: row.ref}, values(row.body), Answer{Status: row.status, Body: []byte(row.answer), Whole: true}); got != row.want {
+		got, why := ByReference(&profile.Profile{Reference: row.ref}, values(row.body), Answer{Status: row.status, Body: []byte(row.answer), Whole: true})
+		if got != row.want {
 			t.Errorf("%s: %d, want %d", name, got, row.want)
 		}
+		if against := got == FindingUnclear || got == FindingOther; against != (why != "") {
+			t.Errorf("%s: %d has the reason %q", name, got, why)
+		}
 	}
-	if got := ByReference(&profile.Profile{Reference: list}, values(asked), Answer{Status: 200, Body: []byte(`{"data":[{"meta":{"ref":"r7"},"amount":100}]}`)}); got != FindingUnclear {
+	if got, _ := ByReference(&profile.Profile{Reference: list}, values(asked), Answer{Status: 200, Body: []byte(`{"data":[{"meta":{"ref":"r7"},"amount":100}]}`)}); got != FindingUnclear {
 		t.Errorf("an answer that was cut off: %d, want %d", got, FindingUnclear)
 	}
 }
@@ -69,7 +73,7 @@ func FuzzByReference(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body, answer string, status int) {
 		for _, list := range []string{"", "/data"} {
 			ref := &profile.Reference{List: list, Same: []profile.Same{{Request: "/a", Resource: "/a"}}}
-			got := ByReference(&profile.Profile{Reference: ref}, values(body), Answer{Status: status, Body: []byte(answer), Whole: true})
+			got, _ := ByReference(&profile.Profile{Reference: ref}, values(body), Answer{Status: status, Body: []byte(answer), Whole: true})
 			if got == FindingSame && (status < 200 || status > 299) {
 				t.Errorf("%d, %q is the request's own", status, answer)
 			}

@@ -40,14 +40,21 @@ func Main() {
 	os.Exit(Run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// untilSignal returns a context that the first signal ends. The second one kills.
+// untilSignal returns a context that the first signal ends. The second one kills. A SIGHUP that is ignored, as under nohup, stays ignored.
 func untilSignal() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	caught, deadly := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}, []os.Signal{syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		caught, deadly = append(caught, syscall.SIGHUP), append(deadly, syscall.SIGHUP)
+	}
+	if !signal.Ignored(os.Interrupt) { // as it is for a job that a script has put into the background
+		deadly = append(deadly, os.Interrupt)
+	}
+	signal.Notify(signals, caught...)
 	go func() {
 		<-signals
-		signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		signal.Reset(deadly...)
 		end()
 		<-signals // The default of SIGQUIT prints all goroutines, and exits with the status for "nothing was sent".
 		if self, err := os.FindProcess(os.Getpid()); err == nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -63,6 +64,56 @@ func TestSignals(t *testing.T) {
 				if l := (commandtest.Ran{Out: out.String()}).Only(t); l.Row != 1 || l.Status != 201 || s.Sends.Load() != 1 {
 					t.Errorf("%+v after %d sends", l, s.Sends.Load())
 				}
+			}
+		})
+	}
+}
+
+// TestIgnoredSignals: a batch under nohup goes on after a SIGHUP, and one whose SIGINT was ignored, as in the background of a script, ends after two.
+func TestIgnoredSignals(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ ignored, name string }{{"HUP", "hangup"}, {"INT", "interrupt"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			arrived, answer := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+				once.Do(func() { close(arrived) })
+				<-answer
+				w.WriteHeader(http.StatusCreated)
+			})
+			release := sync.OnceFunc(func() { close(answer) })
+			t.Cleanup(release)
+			file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(3))
+			cmd, _ := commandtest.Child(t, "batch", file, "--url", s.URL, "--key", commandtest.OrderKey, "--workers", "1")
+			cmd.Args = append([]string{"sh", "-c", "trap '' " + tt.ignored + `; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+			sh, err := exec.LookPath("sh")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Path = sh
+			noted := &watchedWriter{want: "interrupted", seen: make(chan struct{})}
+			cmd.Stderr = noted
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-arrived
+			if tt.ignored == "HUP" {
+				if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+					t.Fatal(err)
+				}
+				release()
+				if got := commandtest.Status(t, cmd); got != terminal.ExitOK || s.Sends.Load() != 3 {
+					t.Errorf("status %d after %d sends: %s", got, s.Sends.Load(), noted.text.String())
+				}
+				return
+			}
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			<-noted.seen
+			if got := commandtest.Killed(t, cmd, os.Interrupt); got != -1 {
+				t.Errorf("status %d, want a kill: %s", got, noted.text.String())
 			}
 		})
 	}

@@ -91,7 +91,11 @@ func (e *Error) Error() string {
 	if e.Reference != "" {
 		b.WriteString(" " + e.Reference)
 	}
-	b.WriteString(": " + e.sentinel().Error() + e.Said.text())
+	said := e.Said.text()
+	if found := lookupError(""); errors.As(e.Last, &found) { // of a business reference, whatever the key
+		said = strings.Replace(said, ErrKeyReused.Error(), "its reference may belong to another request", 1)
+	}
+	b.WriteString(": " + e.sentinel().Error() + said)
 	switch {
 	case e.Attempts == 1:
 		b.WriteString(" after 1 attempt")

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -67,6 +68,7 @@ func (i *inquiry) lookUpAt(get persist.Record, target *url.URL) heard {
 func (i *inquiry) askDuplicate() {
 	finding, found, asked := i.askReference()
 	i.task.drive.Asked(finding, i.replies.sent(found), asked)
+	i.replies.own.Err = cmp.Or(i.replies.own.Err, found.Err)
 	i.replies.judged(found)
 }
 
@@ -102,9 +104,10 @@ func (i *inquiry) askReference() (finding classify.Finding, found heard, asked b
 }
 
 // askByReference asks for the resources made under the request's business reference. sent holds the answer, or
-// the error, of the last try. A second try follows only if the first was sent and got no answer. After an error
-// the finding is unclear: then nothing may be concluded from a resource that was not seen. It has no effect, so
-// it counts as no send of the operation.
+// the error, of the last try; beside an answer that does not show the requested resource the error says why. A
+// second try follows only if the first was sent and got no answer. Without one the finding is unclear: then
+// nothing may be concluded from a resource that was not seen. It has no effect, so it counts as no send of the
+// operation.
 func askByReference(r *requests, get persist.Record, target *url.URL) (finding classify.Finding, sent wire.Result) {
 	sender := r.lookup(get)
 	for range lookupTries {
@@ -112,13 +115,23 @@ func askByReference(r *requests, get persist.Record, target *url.URL) (finding c
 		sent = r.askBy(&sender, target)
 		switch {
 		case sent.Answer != nil:
-			return classify.ByReference(r.task.cfg.reader.Endpoints.Reading(r.task.prof, &r.task.rec), request.FieldsOf(r.task.rec.Header, r.task.rec.Body).Value, seen(sent.Answer)), sent
+			reading, fields := r.task.cfg.reader.Endpoints.Reading(r.task.prof, &r.task.rec), request.FieldsOf(r.task.rec.Header, r.task.rec.Body)
+			finding, why := classify.ByReference(reading, fields.Value, seen(sent.Answer))
+			if why != "" {
+				sent.Err = cmp.Or[error](sent.Err, lookupError(why))
+			}
+			return finding, sent
 		case sent.Unsent:
 			return classify.FindingUnclear, sent
 		}
 	}
 	return classify.FindingUnclear, sent
 }
+
+// lookupError says in words why an answered lookup does not show the requested resource.
+type lookupError string
+
+func (e lookupError) Error() string { return string(e) }
 
 // lookupTries is the number of tries of a lookup.
 const lookupTries = 2

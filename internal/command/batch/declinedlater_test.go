@@ -73,7 +73,7 @@ func TestGenerationOfRejected(t *testing.T) {
 	batch()
 	const want = "generation 1 was rejected after 6 sends: run the command without --generation 2"
 	got := batch("--generation", "2").Want(t, terminal.ExitUnknown)
-	if l := got.Only(t); l.Why() != want || l.Outcome != "absent" || l.Sends != 6 || l.Result != results.Rejected {
+	if l := got.Only(t); l.Why() != want || l.Outcome != "refused" || l.Sends != 6 || l.Result != results.Rejected {
 		t.Errorf("line %+v", l)
 	}
 	if dry := batch("--generation", "2", "--dry-run"); !strings.Contains(dry.Err, want) || !strings.Contains(dry.Err, "1 row: 1 rejected; 0 would be sent") {

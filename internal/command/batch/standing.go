@@ -241,7 +241,7 @@ func (b *batch) neverBegun(r *input.Row) results.Line {
 		Error: &results.LineError{Code: "generation", Message: neverSent},
 	}
 	if o, found := b.rejected()[persist.ID{Account: b.survey.account, Key: string(b.plan.keyOf(r, 1))}]; found && o.Sends > 0 {
-		l.Outcome, l.Source, l.Attempts, l.Sends = string(persist.EffectAbsent), results.SourceName(oncehttp.SourceJournal), o.Attempts, o.Sends
+		l.Outcome, l.Source, l.Attempts, l.Sends = oncehttp.OutcomeRefused.String(), results.SourceName(oncehttp.SourceJournal), o.Attempts, o.Sends
 		l.Error.Message = fmt.Sprintf("generation 1 was rejected after %s: run the command without --generation %d", words.Count(o.Sends, "send"), b.plan.generation)
 	}
 	return l

@@ -260,7 +260,13 @@ func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel se
 
 // showRejected prints the forgotten operations of a key, and reports whether there are any.
 func showRejected(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, c clock, asJSON bool, s terminal.Streams) (bool, error) {
-	all, err := rejected(ses, selection{query: f.Query(), globs: []string{text}}, c.now, s.Err)
+	var all []forgotten.Operation
+	var err error
+	for _, spelled := range []string{text, "*:" + text} { // else the end of a key, as in show
+		if all, err = rejected(ses, selection{query: f.Query(), globs: []string{spelled}}, c.now, s.Err); err != nil || len(all) > 0 {
+			break
+		}
+	}
 	if err != nil || len(all) == 0 {
 		return false, err
 	}

@@ -48,6 +48,9 @@ func TestRejectedIsKept(t *testing.T) {
 	if n := strings.Count(show, "429"); n != 6 {
 		t.Errorf("show: %d attempts are drawn with their 429, want 6\n%s", n, show)
 	}
+	if got := run("show", "a"); got != show {
+		t.Errorf("by the end of its key: %s", got)
+	}
 	var line struct {
 		Result, Key, State string
 		Sends, Status      int

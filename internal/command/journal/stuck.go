@@ -253,6 +253,9 @@ func needsText(rec *persist.Record, authorized request.OriginSet) string {
 
 // lastError returns the reason for the missing answer of the last attempt, or for the hold after an answer.
 func lastError(rec *persist.Record) string {
+	if why := words.LookupCause(rec.Note); why != "" && rec.State == persist.StateHeld {
+		return words.ClipCause(why)
+	}
 	if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
 		return words.ClipCause(words.CauseWords(words.FlagWords(rec.History[n-1].Error)))
 	}

@@ -316,7 +316,9 @@ func (l *Line) Standing(rec *persist.Record, settle, journal string) {
 	case rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent && rec.Sends > 0:
 		l.Outcome = string(persist.EffectAbsent) // it was sent, and took no effect
 	case rec.State == persist.StateHeld && l.Error != nil:
-		if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
+		if why := words.LookupCause(rec.Note); why != "" {
+			l.Error.Message += "; " + why
+		} else if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
 			if why := words.ClipCause(words.CauseWords(words.FlagWords(rec.History[n-1].Error))); !strings.Contains(l.Error.Message, why) {
 				l.Error.Message += "; last attempt: " + why
 			}

@@ -82,6 +82,9 @@ func (g Group) nextStep(journal string, generation int) string {
 		if g.Code == CodeCredentials {
 			return giveAgain
 		}
+		if g.Code == codeNotAgain {
+			return "nothing was sent again, as the rows' messages say; then " + runAgain
+		}
 		return runAgain + g.afterSame(journal)
 	}
 	return ""

@@ -314,9 +314,10 @@ func answerIsGone(err error) bool {
 
 // Codes of errors of this command.
 const (
-	CodeInterrupted = "interrupted" // the end of its client broke off the call
-	CodeEarlierRow  = "earlier_row" // a row that --ordered-by puts before this one has not ended
-	CodeSettled     = "settled"     // a person settled the operation as absent
+	CodeInterrupted = "interrupted"    // the end of its client broke off the call
+	CodeEarlierRow  = "earlier_row"    // a row that --ordered-by puts before this one has not ended
+	codeNotAgain    = "not_sent_again" // an earlier call sent it, and this one nothing
+	CodeSettled     = "settled"        // a person settled the operation as absent
 )
 
 // LineError is the reason for an operation not done: a code to sort by and a sentence.
@@ -350,6 +351,8 @@ func errorOf(err error) *LineError {
 		switch {
 		case e.Answer != nil:
 			code = httpCode(e.Answer.Status)
+		case e.Sends == 0 && e.Outcome == oncehttp.OutcomeUnknown && e.Attempts > 0:
+			code = codeNotAgain
 		case e.Sends == 0:
 			code = "not_sent"
 		}
@@ -361,6 +364,9 @@ func errorOf(err error) *LineError {
 		}
 	}
 	text := words.OneLine(err)
+	if code == "key_reused" && words.LookupCause(text) != "" {
+		code = "lookup_mismatch"
+	}
 	if code == "bad_request" && strings.Contains(text, words.GiveCredentials) {
 		code = CodeCredentials
 	}

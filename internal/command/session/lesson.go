@@ -34,6 +34,9 @@ func Lesson(p *profile.Profile, err error) string {
 		if len(p.InProgress) > 0 && !ofDraft(p) {
 			return "" // the profile knows that answer
 		}
+		if strings.Contains(p.Name, words.NaturalMark) {
+			return "where the lookup does not tell what came of it, ask the API, and settle it (oncehttp journal settle KEY@SEEN --absent, or --happened; oncehttp journal stuck lists KEY@SEEN)"
+		}
 		facts, why = "in_progress, business_conflict, already_done or mismatch", "a 409 that comes again may be a refusal of the business, or say that it was done before"
 	case e.Outcome == oncehttp.OutcomeUnknown && (status == http.StatusLocked || status == http.StatusFailedDependency):
 		facts, why = "in_progress, business_conflict, already_done or mismatch", fmt.Sprintf("a %d does not say whether anything happened", status)

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -108,9 +109,36 @@ func TestDuplicateOfAnother(t *testing.T) {
 	m := ordersByNumber(t, mockserver.Fault{}, mockserver.Fault{Kind: mockserver.DropAfter})
 	book(t, m, `{"order_id":"o1","amount":"999","currency":"eur"}`)
 	file := commandtest.WriteFile(t, "in.csv", "order_id,amount,currency\no1,100,eur\n")
-	l := commandtest.Run(t, commandtest.Fast(byOrder("batch", file, "--url", m.URL()+"/orders", "--key", "order:{order_id}")...)...).Want(t, terminal.ExitUnknown).Only(t)
-	if l.Result != results.Held || l.Error == nil || l.Error.Code != "key_reused" {
+	const why = "what the lookup found has another value at /amount than the request at /amount"
+	args := commandtest.Fast(byOrder("batch", file, "--url", m.URL()+"/orders", "--key", "order:{order_id}")...)
+	l := commandtest.Run(t, args...).Want(t, terminal.ExitUnknown).Only(t)
+	if l.Result != results.Held || l.Error == nil || l.Error.Code != "lookup_mismatch" || !strings.HasSuffix(l.Why(), why) || strings.Contains(l.Why(), "key belongs") {
 		t.Errorf("%+v", l)
+	}
+	if l := commandtest.Run(t, args...).Want(t, terminal.ExitUnknown).Only(t); l.Result != results.Held || !strings.Contains(l.Why(), why) {
+		t.Errorf("from the journal: %+v", l)
+	}
+	if got := commandtest.Run(t, "journal", "stuck", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK); !strings.Contains(got.Out, "what the lookup found has another value at /amount") {
+		t.Errorf("stuck: %s", got.Out)
+	}
+}
+
+// A lookup that cannot be read is named in the row's message, in the first run and in one that sends nothing again.
+func TestLookupThatDoesNotTell(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = io.WriteString(w, "<html>log in</html>")
+	})
+	file := commandtest.WriteFile(t, "in.csv", "order_id,amount,currency\no1,100,eur\n")
+	args := commandtest.Fast(byOrder("batch", file, "--url", s.URL+"/orders", "--key", "order:{order_id}", "--ask-first", "--max-attempts", "2")...)
+	for _, code := range []string{"no_answer", "not_sent_again"} {
+		got := commandtest.Run(t, args...).Want(t, terminal.ExitUnknown)
+		if l := got.Only(t); l.Result != results.Unknown || l.Error == nil || l.Error.Code != code || !strings.HasSuffix(l.Why(), "; last attempt: the lookup's answer is no JSON") {
+			t.Errorf("%s: %+v", code, l)
+		}
 	}
 }
 
