@@ -74,14 +74,18 @@ func TestBatchStopsWhenNothingListens(t *testing.T) {
 func TestBatchStoppedAtItsEnd(t *testing.T) {
 	t.Parallel()
 	refusing := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
-	for url, want := range map[string]string{
-		"http://127.0.0.1:1/": "stopped: no connection to http://127.0.0.1:1 could be had\n",
-		refusing.URL:          "ended alike: rejected (401 refused) (--max-errors)\n",
+	for url, want := range map[string]struct {
+		stopped string // without a rest; "": nothing was stopped, and the status is that of the rows
+		status  int
+	}{
+		"http://127.0.0.1:1/": {"stopped: no connection to http://127.0.0.1:1 could be had\n", terminal.ExitUnknown},
+		refusing.URL:          {"", terminal.ExitRefused},
 	} {
 		for rows, rest := range map[int]bool{1: false, 30: true} {
 			file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(rows))
-			got := commandtest.Run(t, commandtest.Fast("batch", file, "--url", url, "--key", commandtest.OrderKey, "--workers", "1", "--max-errors", "1")...).Want(t, terminal.ExitUnknown)
-			if strings.Contains(got.Err, "the rest was not looked at") != rest || !rest && !strings.Contains(got.Err, want) {
+			status := map[bool]int{false: want.status, true: terminal.ExitUnknown}[rest]
+			got := commandtest.Run(t, commandtest.Fast("batch", file, "--url", url, "--key", commandtest.OrderKey, "--workers", "1", "--max-errors", "1")...).Want(t, status)
+			if strings.Contains(got.Err, "the rest was not looked at") != rest || !rest && strings.Contains(got.Err, "stopped: ") != (want.stopped != "") || !rest && !strings.Contains(got.Err, want.stopped) {
 				t.Errorf("%s: of %d rows it says %q", url, rows, got.Err)
 			}
 		}
@@ -215,4 +219,17 @@ func TestBatchStopsWithoutJournal(t *testing.T) {
 			t.Errorf("%d sends, want 40", s.Sends.Load())
 		}
 	})
+}
+
+// Where as many rows as stop a batch end alike, and no row is left, nothing was stopped: the status is that of the rows.
+func TestBatchEndsAlike(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":"no"}`, http.StatusUnauthorized) })
+	for _, rows := range []int{20, 21} {
+		file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(rows))
+		got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", commandtest.OrderKey, "--workers", "1")
+		if want := map[int]int{20: terminal.ExitRefused, 21: terminal.ExitUnknown}[rows]; got.Status != want || strings.Contains(got.Err, "stopped: ") != (rows == 21) {
+			t.Errorf("%d rows: status %d, stderr %q", rows, got.Status, got.Err)
+		}
+	}
 }

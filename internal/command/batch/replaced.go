@@ -30,6 +30,9 @@ func (b *batch) doneInPlace(ctx context.Context, rec *persist.Record) (l results
 func openInPlace(l *results.Line, by *persist.Record) {
 	if by.State == persist.StatePending {
 		l.Result, l.Outcome, l.State, l.Exit, l.GoesOn = results.Unknown, oncehttp.OutcomeUnknown.String(), by.State.String(), terminal.ExitUnknown, true
+		if l.Error != nil {
+			l.Error.Code = "begun_anew"
+		}
 	}
 }
 

@@ -314,8 +314,11 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	if b.tally.Lost = errors.Is(context.Cause(stopped), persist.ErrGone); b.tally.Lost {
 		markLost(b.session.Place)
 	}
-	status := b.tally.Exit
-	if b.tally.NotTried > 0 || stopped.Err() != nil || printing != nil {
+	status, cause := b.tally.Exit, context.Cause(stopped)
+	if tripped := (*stoppedError)(nil); errors.As(cause, &tripped) && tripped.flag != "" && b.tally.NotTried == 0 && ctx.Err() == nil {
+		cause = nil // the last rows ended alike, and none was left to be stopped
+	}
+	if b.tally.NotTried > 0 || cause != nil || printing != nil {
 		status = terminal.ExitUnknown
 	}
 	if b.left.gone > 0 {
@@ -327,7 +330,7 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	if b.unprinted > 0 {
 		b.note("%s have no line on stdout, since the journal did not say that they are kept; a later run of the same command has them", words.Count(b.unprinted, "row"))
 	}
-	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
+	if cause != nil && ctx.Err() == nil {
 		if stuck := (*stuckError)(nil); errors.As(cause, &stuck) {
 			cause = stuck.said(b.session.Place.Name, b.tally.Untried())
 		} else if tripped := (*stoppedError)(nil); errors.As(cause, &tripped) {

@@ -133,6 +133,10 @@ func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.
 	case err != nil:
 	case which != "":
 		l.Error.Message += "; what differs: " + which
+		if rec.State == persist.StatePending {
+			l.Stands = results.StandsPending
+			l.Error.Message += "; that one is pending"
+		}
 		if b.flags.Declines.FinallyRefused(&rec) {
 			l.Stands = results.StandsRefused
 			l.Error.Message += fmt.Sprintf("; that one was refused for certain: --generation %d sends this one under a new key", generation+1)

@@ -35,8 +35,11 @@ type suspects struct {
 
 	rows int
 	sum  results.Decimal // of the amounts of all rows, whatever their currencies
-	odd  bool            // an amount was no number
-	read bool            // an amount was a number
+
+	part, bare results.Decimal // of the rows since the last one that is a sum, and of all rows that are none
+
+	odd  bool // an amount was no number
+	read bool // an amount was a number
 
 	unread []suspect // without --sum, cells without a number as their amount: the first suspectsMax
 	others int       // further ones
@@ -135,6 +138,7 @@ func (s *suspects) amount(r *readRow, p *plan) {
 		s.decimals = strings.Clone(strings.TrimSpace(text))
 	}
 	s.fraction(r, &d, text)
+	s.partialSum(r, &d)
 	switch {
 	case strings.ContainsAny(text, "eE"):
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %q, which is %s: a spreadsheet writes so, and may have lost digits", words.Clip(text), d.String())})
@@ -143,6 +147,22 @@ func (s *suspects) amount(r *readRow, p *plan) {
 	case d.Sign() == 0:
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %s, which is zero, and would be sent as it is", words.Clip(text))})
 	}
+}
+
+// partialSum looks for a row that is called a sum with more words, as "Subtotal ACME", and whose amount is that of the rows since the last such row, or of all rows that are
+// none.
+func (s *suspects) partialSum(r *readRow, d *results.Decimal) {
+	is := r.Total != ""
+	if !is && r.NamesTotal != "" && d.Sign() != 0 && (d.Equals(&s.part) || d.Equals(&s.bare)) {
+		is = true
+		s.add(suspect{r.Number, r.Line, fmt.Sprintf("says %q, and its amount is the sum of rows above: it may be their total, and would be sent as one more", words.Clip(r.NamesTotal))})
+	}
+	if is {
+		s.part = results.Decimal{}
+		return
+	}
+	s.part.Add(d)
+	s.bare.Add(d)
 }
 
 // noNumber keeps a cell that is no number. It is a suspect if others of the file are: see conclude.

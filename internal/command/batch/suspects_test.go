@@ -94,6 +94,10 @@ func TestSuspects(t *testing.T) {
 				"row 7 (line 8): has a key that differs from that of row 4 (line 5)",
 			},
 		},
+		"sums of parts, with names": {
+			"id,to,amount\n1,ACME,10.50\n2,ACME,20.00\n3,Subtotal ACME,30.50\n4,Bob,1.00\n5,Bob,2.00\n6,Bob total,3.00\n7,Total ACME and Bob,33.50\n8,Total Energies,4.00\n9,Total Wine,5.00\n", ofID, "",
+			[]string{`row 3 (line 4): says "Subtotal ACME", and its amount is the sum of rows above`, `row 6 (line 7): says "Bob total"`, `row 7 (line 8): says "Total ACME and Bob"`},
+		},
 		"a row twice is a duplicate": {"id,amount\nA1,1\nA1,1\n", ofID, "", nil},
 		"another amount": {
 			"id,amount,note\n7,1.00,x\n8,1.00,x\n7,1.10,x\n7,1.20,y\n", ofAmount, "", []string{"row 3 (line 4): differs from row 1 (line 2) only in the amount"},

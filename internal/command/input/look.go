@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Look selects additional facts to find out about rows, for warnings. The texts name a column or member of a row; "" leaves the fact out.
 type Look struct {
-	Totals   bool   // Row.Total: the cell that calls the row a sum of others
+	Totals   bool   // Row.Total: the cell that calls the row a sum of others; Row.NamesTotal: one that begins or ends so
 	Apart    string // Row.Rest: a digest of the row without this column
 	Amount   string // Row.Amount: the text of this column
 	Currency string // Row.Currency: the text of this column
@@ -45,6 +46,18 @@ func isTotal(cell string) bool {
 	return slices.Contains(totalWords(), strings.ToLower(text))
 }
 
+// namesTotal reports whether the first or the last word of a cell is one of totalWords, as in "Subtotal ACME": the row may be a sum of others, or that of somebody
+// called so.
+func namesTotal(cell string) bool {
+	const bytesMax = 80
+	cell = strings.TrimSpace(cell)
+	first := strings.IndexFunc(cell, unicode.IsSpace)
+	if first < 0 || len(cell) > bytesMax {
+		return false
+	}
+	return isTotal(cell[:first]) || isTotal(cell[strings.LastIndexFunc(cell, unicode.IsSpace)+1:])
+}
+
 // looker looks at the cells of one row.
 type looker struct {
 	look Look
@@ -56,6 +69,9 @@ type looker struct {
 func (l *looker) cell(name, text string) {
 	if l.look.Totals && l.row.Total == "" && isTotal(text) {
 		l.row.Total = strings.Clone(strings.TrimSpace(text))
+	}
+	if l.look.Totals && l.row.NamesTotal == "" && namesTotal(text) {
+		l.row.NamesTotal = strings.Clone(strings.TrimSpace(text))
 	}
 	switch name {
 	case "":

@@ -32,6 +32,8 @@ type Row struct {
 	Cells bool
 	// Total is the cell calling the row a sum of others; "": there is no such cell. See Look.
 	Total string
+	// NamesTotal is the cell that begins or ends with a word for such a sum, as "Subtotal ACME" does; "": there is none.
+	NamesTotal string
 	// Amount and Currency are the cells of two fields. See Look.
 	Amount, Currency string
 	// Rest is a hash of the row without one field. See Look.

@@ -120,6 +120,8 @@ func doubtOf(h http.Header, body []byte) string {
 		return ""
 	}
 	switch small := string(bytes.TrimSpace(body[:min(len(body), 64)])); {
+	case unreadable(body):
+		return "a body that cannot be read as JSON, and no words were looked for in it"
 	case small == "{}" || small == "[]" || small == "null" || small == "false":
 		return "nothing but " + small
 	case !mayDoubt(body):

@@ -56,21 +56,22 @@ type Line struct {
 	// Error is the reason if the operation is not done.
 	Error *LineError `json:"error,omitempty"`
 
-	Requests int       `json:"-"` // handed to the network for it by this run: see Made
-	Exit     int       `json:"-"`
-	GoesOn   bool      `json:"-"` // it is in doubt, and the same command goes on with it
-	Unread   bool      `json:"-"` // its message says how to teach the command the answer's meaning
-	Joined   bool      `json:"-"` // another call has the same attempts
-	Asked    bool      `json:"-"` // a success of an earlier run that was not judged by the --done of this one: see Asked
-	Against  string    `json:"-"` // what the --done of this run has against it
-	Due      time.Time `json:"-"` // of an operation that waits: when its next attempt may be made
-	Next     Result    `json:"-"` // of the operation's latest later generation; empty: there is none
-	NextAt   int       `json:"-"` // the number of that generation
-	Was      string    `json:"-"` // the next step of an operation that was told as done before a --declined made a decline of it; "": it was not
-	First    int       `json:"-"` // the generation of it that must be run before the one of this run; 0: none
-	Bare     bool      `json:"-"` // it was rejected by a page or an empty answer, as something in front of the API gives
-	Stands   Standing  `json:"-"` // what a mismatched row's key stands for
-	NotBegun error     `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried
+	unreadable bool      // see unreadable
+	Requests   int       `json:"-"` // handed to the network for it by this run: see Made
+	Exit       int       `json:"-"`
+	GoesOn     bool      `json:"-"` // it is in doubt, and the same command goes on with it
+	Unread     bool      `json:"-"` // its message says how to teach the command the answer's meaning
+	Joined     bool      `json:"-"` // another call has the same attempts
+	Asked      bool      `json:"-"` // a success of an earlier run that was not judged by the --done of this one: see Asked
+	Against    string    `json:"-"` // what the --done of this run has against it
+	Due        time.Time `json:"-"` // of an operation that waits: when its next attempt may be made
+	Next       Result    `json:"-"` // of the operation's latest later generation; empty: there is none
+	NextAt     int       `json:"-"` // the number of that generation
+	Was        string    `json:"-"` // the next step of an operation that was told as done before a --declined made a decline of it; "": it was not
+	First      int       `json:"-"` // the generation of it that must be run before the one of this run; 0: none
+	Bare       bool      `json:"-"` // it was rejected by a page or an empty answer, as something in front of the API gives
+	Stands     Standing  `json:"-"` // what a mismatched row's key stands for
+	NotBegun   error     `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried
 }
 
 // Standing names the request of the key of a mismatched row.
@@ -80,6 +81,7 @@ type Standing int
 const (
 	StandsElsewhere Standing = iota // another request
 	StandsRefused                   // another request, which was refused for certain
+	StandsPending                   // another request, which is pending
 	StandsReplaced                  // this request, in whose place a person has begun another operation
 )
 
@@ -167,7 +169,7 @@ func (l *Line) setBody(b []byte, dropped bool) {
 	case dropped || len(b) > AnswerBytesMax:
 		l.BodyDropped = true
 	case len(b) == 0:
-	case json.Valid(b):
+	case json.Valid(b) && utf8.Valid(b):
 		l.Body = b
 	case utf8.Valid(b):
 		l.Body = json.RawMessage(words.JSONString(string(b)))
@@ -211,12 +213,23 @@ func isEventStream(resp *http.Response) bool {
 	return kind == "text/event-stream"
 }
 
-// TextOf returns a body without its content coding, or unchanged if it cannot be decoded.
+// TextOf returns a body without its content coding, or unchanged if it cannot be decoded, and without the byte order mark of UTF-8, which a reader of JSON may
+// ignore (RFC 8259 section 8.1).
 func TextOf(h http.Header, body []byte) []byte {
 	if text, all := coding.Decode(h, body, true, AnswerBytesMax); all {
-		return text
+		body = text
 	}
-	return body
+	return bytes.TrimPrefix(body, []byte("\uFEFF"))
+}
+
+// unreadable reports whether a body is no JSON, and may be meant as JSON in a form that nobody here reads: it begins nearly as JSON does, or is no UTF-8. Then no
+// text in it is seen.
+func unreadable(body []byte) bool {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 || body[0] == '<' || json.Valid(body) {
+		return false
+	}
+	return bytes.ContainsAny(body[:min(len(body), 64)], "{[\x00") || !utf8.Valid(body)
 }
 
 // isOwn reports whether an operation that the API calls done before, or that a lookup has found, is the one of this row: an earlier attempt, whose answer was
@@ -231,6 +244,7 @@ func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDon
 		l.Error = errorOfAnswer(status, body)
 	}
 	l.setBody(body, dropped)
+	l.unreadable = unreadable(body)
 	list.Unseen(l)
 }
 

@@ -47,7 +47,7 @@ func (list Declines) Recorded(rec *persist.Record, what string) Line {
 		if rec.State == persist.StateAbandoned {
 			code = rec.State.String()
 		}
-		l.Error = &LineError{Code: code, Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
+		l.Error = &LineError{Code: code, Message: what + " is " + standingText(rec) + ", so that nothing new may be tried"}
 	case list.FinallyRefused(rec):
 		l.Error = &LineError{Code: "generation", Message: what + " has a final refusal; the generation after it comes before this one"}
 	}
@@ -72,6 +72,14 @@ func (list Declines) Confirmed(rec *persist.Record) Line {
 		l.lookForDoubt(a.Header, text, a.Replayed)
 	}
 	return l
+}
+
+// standingText returns the state of a record, and of a settled one the effect that was stated.
+func standingText(rec *persist.Record) string {
+	if rec.State == persist.StateSettled {
+		return rec.State.String() + " (" + string(rec.Effect) + ")"
+	}
+	return rec.State.String()
 }
 
 // Result is the result of an operation for the business, in one word. Lines, summaries, filters and help use these words and no others.
@@ -165,8 +173,8 @@ func (list Declines) match(body []byte) bool {
 	})
 }
 
-// MayHide reports whether an answer with this result may be a decline that was not seen: a text of --declined may stand in a body that is not there,
-// or in a member that was left out of it, such as those of oncehttp.Config.DropAnswer.
+// MayHide reports whether an answer with this result may be a decline that was not seen: a text of --declined may stand in a body that is not there
+// or cannot be read (dropped), or in a member that was left out of it, such as those of oncehttp.Config.DropAnswer.
 func (list Declines) MayHide(r Result, dropped bool, without []string) bool {
 	if r != Done && r != Accepted {
 		return false
@@ -197,11 +205,15 @@ func leftOut(pointer string, without []string) bool {
 
 // Unseen makes a line unknown if its answer may hide a decline: see MayHide.
 func (list Declines) Unseen(l *Line) {
-	if !list.MayHide(l.Result, l.BodyDropped, l.Dropped) {
+	if !list.MayHide(l.Result, l.BodyDropped || l.unreadable, l.Dropped) {
 		return
 	}
 	why := "the answer was pruned, or is over 1 MiB or a stream"
-	if !l.BodyDropped {
+	switch {
+	case l.BodyDropped:
+	case l.unreadable:
+		why = "the answer cannot be read as JSON"
+	default:
 		why = "the journal keeps the answer without " + strings.Join(l.Dropped, ", ")
 	}
 	l.Result = Unknown
@@ -242,8 +254,9 @@ func (list Declines) ResultOfRecord(rec *persist.Record) Result {
 			}
 			return result
 		}
-		result := list.ResultOfAnswer(rec.Answer.Status, TextOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone && !isOwn(rec.Attempts), rec.FinalEffect() == persist.EffectRefused)
-		if list.MayHide(result, rec.Answer.BodyDropped, rec.Answer.Dropped) {
+		text := TextOf(rec.Answer.Header, rec.Answer.Body)
+		result := list.ResultOfAnswer(rec.Answer.Status, text, rec.Answer.AlreadyDone && !isOwn(rec.Attempts), rec.FinalEffect() == persist.EffectRefused)
+		if list.MayHide(result, rec.Answer.BodyDropped || unreadable(text), rec.Answer.Dropped) {
 			return Unknown
 		}
 		return result

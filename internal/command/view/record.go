@@ -204,7 +204,7 @@ func Body(b []byte) (text json.RawMessage, binary []byte) {
 	switch {
 	case len(b) == 0:
 		return nil, nil
-	case json.Valid(b):
+	case json.Valid(b) && utf8.Valid(b):
 		return b, nil
 	case utf8.Valid(b):
 		return json.RawMessage(words.JSONString(string(b))), nil
