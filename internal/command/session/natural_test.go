@@ -142,6 +142,28 @@ func TestLookupThatDoesNotTell(t *testing.T) {
 	}
 }
 
+// A row that was begun with another --lookup is held by a run with the corrected one, which names the flags.
+func TestCorrectedLookup(t *testing.T) {
+	t.Parallel()
+	m := ordersByNumber(t, mockserver.Fault{Kind: mockserver.DropAfter})
+	file := commandtest.WriteFile(t, "in.csv", "order_id,amount,currency\no1,100,eur\n")
+	args := func(lookup string) []string {
+		return commandtest.Fast("batch", file, "--url", m.URL()+"/orders", "--key", "order:{order_id}", "--number", "amount", "--profile", "none", "--already-done", "409:/error/code=duplicate_order",
+			"--lookup", lookup, "--same", "amount,currency,order_id=/ref", "--max-attempts", "2")
+	}
+	if l := commandtest.Run(t, args("/orders?ref={order_id}#/nope")...).Want(t, terminal.ExitUnknown).Only(t); !strings.Contains(l.Why(), "last attempt: the lookup's answer has no list at /nope; where the lookup does not tell") {
+		t.Errorf("%+v", l)
+	}
+	l := commandtest.Run(t, args("/orders?ref={order_id}#/data")...).Want(t, terminal.ExitUnknown).Only(t)
+	if l.Result != results.Held || !strings.Contains(l.Why(), "the operation was begun with other values of --already-done, --lookup, --same, --done, --declined or --unknown: say those again, or settle it") {
+		t.Errorf("%+v", l)
+	}
+	commandtest.Run(t, "journal", "settle", "order:o1", "--happened", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK)
+	if n := m.Ledger().Snapshot().Effects; n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
+
 // A resume without the flags sends nothing, and says which are missing; with them it finishes.
 func TestSendAndResumeByNumber(t *testing.T) {
 	t.Parallel()

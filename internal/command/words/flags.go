@@ -29,7 +29,7 @@ func FlagWords(text string) string {
 		"name it (DoKey, ContextWithKey or KeyFromJSON), and InsertKey puts it there; a key that is made up for the call would make another request of it each time", "say --key, and --insert-key puts it there",
 		"SecretHeaders or SecretParameters", "--secret-header", "DropAnswer", "--drop-answer", "KeyHonoured", "--key-honoured", "BasePath", "--base-path",
 		"a RandomKey that is kept", "a random one beside each row", "Key.UUIDv4()", "--key-uuid4", "Key.UUID()", "--key-uuid",
-	).Replace(secretWords(shapeWords(keyHeaderWords(naturalWords(text)))))
+	).Replace(secretWords(shapeWords(keyHeaderWords(otherFactsWords(naturalWords(text))))))
 }
 
 // OneLine spells err on one line, with "oncehttp: " once at its start.
@@ -83,6 +83,17 @@ const NaturalMark = "~already-done"
 
 // DoneMark stands behind the name of a profile with the verdicts of --done. So a client without them sends nothing for its records.
 const DoneMark = "~done"
+
+// otherFactsWords names the flags in the client's error about an operation that was begun with other ones.
+func otherFactsWords(text string) string {
+	before, rest, found := strings.Cut(text, `its profile "`)
+	name, rest, _ := strings.Cut(rest, `", version "`)
+	_, after, other := strings.Cut(rest, `, states other facts than the one under which the operation was begun; let a client of the same facts look, or settle it`)
+	if !found || !other || !strings.Contains(name, NaturalMark) && !strings.Contains(name, DoneMark) {
+		return text
+	}
+	return before + "the operation was begun with other values of --already-done, --lookup, --same, --done, --declined or --unknown: say those again, or settle it" + after
+}
 
 // naturalWords names the flags in the client's error about an unknown profile of a record.
 func naturalWords(text string) string {
