@@ -346,3 +346,39 @@ func TestClockIsSetDuringAReading(t *testing.T) {
 		})
 	}
 }
+
+// jumpingSweeps is a journal. The clock of this machine is set after each part of a sweep.
+type jumpingSweeps struct {
+	*memory.Journal
+	set func()
+}
+
+func (j jumpingSweeps) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	defer j.set()
+	return j.Journal.Sweep(ctx, l)
+}
+
+// TestClockJumpsInASweep: the own clock is set forward between two parts of a sweep. Answers and keys whose time is not over stay. (Invariants 34 and 51.)
+func TestClockJumpsInASweep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, j := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}, {Status: 201}}}, memory.New()
+		var off atomic.Int64
+		sweeps := jumpingSweeps{j, func() { off.Store(int64(48 * time.Hour)) }}
+		c, _ := clienttest.New(t, w, clienttest.On(&journaltest.Leasing{Journal: sweeps, Claimer: j}))
+		oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+		for _, key := range []oncehttp.Key{"old", "new"} {
+			_, err := c.DoKey(clienttest.Post(t, "{}"), key)
+			clienttest.Must(t, err)
+			if key == "old" {
+				time.Sleep(25 * time.Hour)
+			}
+		}
+		if n, err := c.Sweep(t.Context()); n != 1 || err != nil || off.Load() == 0 {
+			t.Errorf("%d were swept, %v; want the old one alone", n, err)
+		}
+		if rec := clienttest.Lookup(t, c, "new"); rec.Answer == nil || rec.Answer.BodyDropped {
+			t.Errorf("the new one has the answer %+v", rec.Answer)
+		}
+	})
+}

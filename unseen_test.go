@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,4 +98,45 @@ func TestNoLeaseNoSend(t *testing.T) {
 			t.Errorf("later: %v, %d sends", got, w.Count())
 		}
 	})
+}
+
+// TestClockJumpsAfterALostBegin: the own clock is set forward after a Begin without an answer. What may appear still counts, by whatever is asked first: by the
+// journal's clock it may be sent. (Invariants 1, 19 and 51.)
+func TestClockJumpsAfterALostBegin(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(*testing.T, *oncehttp.Client) error{
+		"a call of the key that cannot start": func(t *testing.T, c *oncehttp.Client) error {
+			req := clienttest.Post(t, "{}")
+			req.URL.Scheme = "ftp"
+			_, err := c.DoKey(req, "k")
+			return err
+		},
+		"the same request without a key": func(t *testing.T, c *oncehttp.Client) error {
+			_, err := c.Do(clienttest.Post(t, "{}"))
+			return err
+		},
+		"the same, after a Flush": func(t *testing.T, c *oncehttp.Client) error {
+			clienttest.Must(t, c.Flush(t.Context()))
+			_, err := c.Do(clienttest.Post(t, "{}"))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, j := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}, memory.New()
+				shaky := &journaltest.Shaky{Journal: j, Fails: fmt.Errorf("%w: no answer", persist.ErrUncertain)}
+				var off atomic.Int64
+				c, _ := clienttest.New(t, w, clienttest.On(&journaltest.Leasing{Journal: shaky, Claimer: j}))
+				oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+				_, lost := c.Do(clienttest.Post(t, "{}"))
+				_, lostKey := c.DoKey(clienttest.Post(t, `{"other":1}`), "k")
+				shaky.Fails = nil
+				off.Store(int64(48 * time.Hour))
+				if err := ask(t, c); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.Count() != 0 {
+					t.Errorf("after %v and %v: %v, %d sends; want ErrOutcomeUnknown, and none", lost, lostKey, err, w.Count())
+				}
+			})
+		})
+	}
 }

@@ -37,7 +37,7 @@ type Lookalikes struct {
 	Calls      Calls
 	Reader     *request.Reader
 	RandomKeys bool             // keys are made at random, and not by Config.NewKey
-	Now        func() time.Time // by the journal's clock
+	Earliest   func() time.Time // by the journal's clock
 	Patience   time.Duration    // the longest wait for another call's look, which may be in a journal of the user's own
 	// Recorded waits until the record of an answer given already agrees with it.
 	Recorded func(ctx context.Context, pick func(persist.ID) bool) error
@@ -76,7 +76,7 @@ func (l *Lookalikes) Of(ctx context.Context, call Call) (*persist.Record, error)
 // now is removed; the other looks find the record. A call with the key named in the error clears the doubt.
 func (l *Lookalikes) lost(ctx context.Context, call Call, account string) *persist.Record {
 	for {
-		rec, found := l.Notes.Like(account, call.Record, l.Now(), call.Read.FingerprintBy)
+		rec, found := l.Notes.Like(account, call.Record, l.Earliest(), call.Read.FingerprintBy)
 		if !found {
 			return nil
 		}

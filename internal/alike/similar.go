@@ -25,7 +25,7 @@ func (l *Lookalikes) Similar(ctx context.Context, named request.Named, account s
 // similarGenerated is Similar among the operations under generated keys, selected by query.
 func (l *Lookalikes) similarGenerated(ctx context.Context, named request.Named, account string, query persist.Query) (*persist.Record, error) {
 	like := persist.Record{Origin: named.Origin, Method: named.Method, Target: named.Target}
-	if rec, found := l.Notes.Like(account, &like, l.Now(), notKnown); found {
+	if rec, found := l.Notes.Like(account, &like, l.Earliest(), notKnown); found {
 		return &rec, nil
 	}
 	named.Account = account

@@ -23,8 +23,10 @@ const Most = 100_000
 
 // Notes are facts missing in the journal after its failure: records with a possible later appearance, and answers given
 // to callers and not recorded. A note ends as soon as the journal shows the result of its record, or at its time. From
-// then on the record is not sent any more. The zero value is ready; it is safe for concurrent use. No method takes
-// longer with more notes, except Look and Answers.
+// then on the record is not sent any more. The now of each method is the earliest possible present time: if a note
+// ended too early, a call would say "no effect" of a record that another process may still send, or would send the
+// request a second time. The zero value is ready; it is safe for concurrent use. No method takes longer with more notes,
+// except Look and Answers.
 type Notes struct {
 	// Most is the maximum number of notes; zero is the constant of this name. Not to be changed while it is in use.
 	Most int
@@ -59,10 +61,13 @@ type answer struct {
 }
 
 // Lost notes the end of a Begin of rec without an answer: the record may appear later. Nothing of it is sent after
-// until.
+// until. Of several lost Begins of one operation any may be the one that appears: the latest of their times counts.
 func (n *Notes) Lost(rec *persist.Record, until time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if earlier := n.lost[rec.ID]; earlier != nil && earlier.until.After(until) {
+		until = earlier.until
+	}
 	n.forget(rec.ID)
 	path, _, _ := strings.Cut(rec.Target, "?")
 	note := &lost{

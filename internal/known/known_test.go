@@ -218,3 +218,18 @@ func TestWatch(t *testing.T) {
 		t.Errorf("%d are left", len(b.now))
 	}
 }
+
+// TestLostTwice: of two lost Begins of one operation either may be the one that appears. The later of their times counts, in whatever order they were lost.
+func TestLostTwice(t *testing.T) {
+	t.Parallel()
+	early, late := epoch.Add(time.Hour), epoch.Add(24*time.Hour)
+	for _, times := range [][2]time.Time{{early, late}, {late, early}} {
+		var n Notes
+		rec := made("k", "x")
+		n.Lost(rec, times[0])
+		n.Lost(rec, times[1])
+		if !n.MayAppear(rec.ID, late) || n.MayAppear(rec.ID, late.Add(1)) {
+			t.Errorf("lost until %v and %v: want it noted until %v, and no longer", times[0], times[1], late)
+		}
+	}
+}

@@ -15,9 +15,9 @@ import (
 // doubts keeps what the journal does not show: records perhaps appearing later, and answers known to callers and missing in their records. It is
 // safe for concurrent use.
 type doubts struct {
-	journal persist.Journal
-	notes   *known.Notes
-	now     func() time.Time // by the journal's clock
+	journal  persist.Journal
+	notes    *known.Notes
+	earliest func() time.Time // by the journal's clock
 }
 
 // errTooManyNotes refuses an operation for lack of room for a note about it.
@@ -48,7 +48,7 @@ const notesLookedAt = 8
 // or shows the operation of a noted answer as final or gone. After an error, some notes may have ended. Errors:
 // the journal's.
 func (d *doubts) lookAgain(ctx context.Context, most int) error {
-	return d.notes.Look(d.now(), most, func(id persist.ID) (persist.Record, error) { return d.journal.Get(ctx, id) })
+	return d.notes.Look(d.earliest(), most, func(id persist.ID) (persist.Record, error) { return d.journal.Get(ctx, id) })
 }
 
 // answered notes the result of recording an answer that callers already know. err is nil if the journal has recorded it.

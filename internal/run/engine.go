@@ -80,20 +80,21 @@ func newEngine(c *Client, common *shared) *engine {
 		owes:    func() { tellOnce(c.owed) },
 		wake:    func() { tellOnce(c.due) },
 	}
-	now := func() time.Time { return e.now() } // a test may replace it
-	e.results, e.doubts = &owedResults{journal, cfg, now}, &doubts{journal, &common.notes, now}
+	now := func() time.Time { return e.now() }                 // a test may replace it
+	earliest := func() time.Time { return e.clock.Earliest() } // likewise
+	e.results, e.doubts = &owedResults{journal, cfg, now}, &doubts{journal, &common.notes, earliest}
 	e.refusals = &refusals{journal, &e.holder, e.owners}
 	e.seats = &seats{cfg, e.places, e.owners}
 	e.alike = &alike.Lookalikes{
 		Journal: journal, Shared: journalShared, Known: &common.alike, Notes: &common.notes, Calls: common.calls,
-		Reader: &cfg.reader, RandomKeys: cfg.randomKeys, Now: now, Recorded: e.recorded, Patience: cfg.Retry.patience(),
+		Reader: &cfg.reader, RandomKeys: cfg.randomKeys, Earliest: earliest, Recorded: e.recorded, Patience: cfg.Retry.patience(),
 	}
 	e.writer = &writer{
 		cfg: cfg, journal: journal, holder: &e.holder, now: now, form: &common.form, notes: &common.notes, begins: &common.begins, doubts: e.doubts, alike: e.alike,
 	}
 	e.witness = &witness{cfg, journal, leases, common.calls, now, e.writer}
 	e.unbegun = &unbegun{
-		cfg: cfg, journal: journal, holder: &e.holder, calls: common.calls, notes: &common.notes, begins: &common.begins, now: now,
+		cfg: cfg, journal: journal, holder: &e.holder, calls: common.calls, notes: &common.notes, begins: &common.begins, earliest: earliest,
 		recorded: e.recorded, owners: e.owners, places: e.places, alike: e.alike, marks: e.marks, refusals: e.refusals,
 	}
 	e.admission = &admission{cfg, journal, &e.holder, e.places, e.alike, e.unbegun, e.refusals}

@@ -162,7 +162,7 @@ func (l *leftRecord) takeBack(ctx context.Context, e *engine) bool {
 	freed := operation.Freed{Forgotten: e.journal.Forget(ctx, *rec) == nil}
 	_, err = e.unbegun.probe(ctx, rec.ID)
 	freed.Gone, freed.Begun = errors.Is(err, persist.ErrNotFound), watch.End()
-	freed.MayAppear = e.shared.notes.MayAppear(rec.ID, e.now())
+	freed.MayAppear = e.shared.notes.MayAppear(rec.ID, e.clock.Earliest())
 	return freed.IsFree()
 }
 

@@ -102,7 +102,7 @@ func (u *unbegun) leftNothing(ctx context.Context, at *persist.Record) (bool, er
 		}
 		// A call of this process may be about to begin it.
 		running, _ := u.calls.Running(id)
-		stands, mayAppear = stands || err == nil, mayAppear || running || u.notes.MayAppear(id, u.now())
+		stands, mayAppear = stands || err == nil, mayAppear || running || u.notes.MayAppear(id, u.earliest())
 	}
 	if request.Base(at.Account) == "" {
 		_, err := u.places.Anywhere(ctx, at.ReplacedBy, func(*persist.Record) bool { return true })

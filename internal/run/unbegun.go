@@ -28,7 +28,7 @@ type unbegun struct {
 	calls    *inflight.Table[*result]                                    // under way in this process
 	notes    *known.Notes                                                // of records missing in the journal
 	begins   *known.Begins                                               // of all operations
-	now      func() time.Time                                            // by the journal's clock
+	earliest func() time.Time                                            // by the journal's clock
 	recorded func(ctx context.Context, pick func(persist.ID) bool) error // engine.recorded
 	owners   owner.Owners                                                // tells whether a record is the caller's
 	places   place.Places                                                // of the records of a key
@@ -179,7 +179,7 @@ func (u *unbegun) lookAtKey(ctx context.Context, named *request.Named, id persis
 		at.Glance, at.Strange = intent.GlanceOf(&rec), u.owners.IsStrange(ctx, &named.Owner, &rec)
 		at.Keyless, at.Leased = named.Keyless, u.holder.sentElsewhere(&rec)
 	case errors.Is(err, persist.ErrNotFound):
-		at.Glance, at.MayAppear = intent.SeesNone, u.notes.MayAppear(id, u.now())
+		at.Glance, at.MayAppear = intent.SeesNone, u.notes.MayAppear(id, u.earliest())
 	}
 	return at, rec
 }
@@ -292,7 +292,7 @@ func (u *unbegun) stands(ctx context.Context, id persist.ID) bool {
 
 // exists reports whether there is an operation, also one about to be begun by a call of this process. Errors: the journal's.
 func (u *unbegun) exists(ctx context.Context, id persist.ID) (bool, error) {
-	if running, _ := u.calls.Running(id); running || u.notes.MayAppear(id, u.now()) {
+	if running, _ := u.calls.Running(id); running || u.notes.MayAppear(id, u.earliest()) {
 		return true, nil
 	}
 	_, err := u.journal.Get(context.WithoutCancel(ctx), id)

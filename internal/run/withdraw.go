@@ -3,8 +3,8 @@ package run
 import (
 	"context"
 	"errors"
-	"github.com/oncehttp/oncehttp/internal/known"
 
+	"github.com/oncehttp/oncehttp/internal/known"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -54,7 +54,7 @@ func (d *ending) lookForOther(ctx context.Context) {
 	t := d.task
 	rec, err := t.engine.unbegun.probe(ctx, t.rec.ID)
 	// A begin by a call of this process is looked for later, by stillFree.
-	freed := operation.Freed{Forgotten: true, Gone: errors.Is(err, persist.ErrNotFound), MayAppear: t.engine.shared.notes.MayAppear(t.rec.ID, t.engine.now())}
+	freed := operation.Freed{Forgotten: true, Gone: errors.Is(err, persist.ErrNotFound), MayAppear: t.engine.shared.notes.MayAppear(t.rec.ID, t.engine.clock.Earliest())}
 	free := freed.IsFree()
 	if err == nil {
 		t.rec = rec
