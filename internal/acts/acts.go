@@ -2,7 +2,7 @@
 // means, persons by a look at the record, and an API by its events. It has no I/O, no clock and no context, like package operation; each
 // act is a function of a record, of an [operation.Op], or of the facts behind it.
 //
-// Read gate.go (may this client act), rewrite.go (a client's own write over a changed record), seen.go (a person's look), acts.go (Settle, Abandon
+// Read gate.go (may this client act), rewrite.go (a client's own write over a changed record), claim.go (its claims), seen.go (a person's look), acts.go (Settle, Abandon
 // and Assign), anew.go (Redrive, Rekey and Unsettle), rekey.go (the lookup of a Rekey), erase.go, restored.go (a journal restored from a backup), witness.go
 // (events of the API) and owed.go (results for OnResult). The operation in another one's place is a matter of package intent.
 // The numbers are the invariants of docs/invariants.md.

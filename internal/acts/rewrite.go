@@ -22,12 +22,6 @@ func MayRewrite(before, now *persist.Record, owner string, heeds bool) bool {
 		now.MaybeSent == before.MaybeSent && now.Token == before.Token && now.Attempts == before.Attempts && now.Sends == before.Sends
 }
 
-// MayRunOn reports whether a run goes on after a claim of this very client: since the run's last write, of that revision, the record has had no change but the
-// mark of an Enqueue, and the claim. enqueued is as of then. A greater revision of the run is that of a write since. (Invariants 12 and 18.)
-func MayRunOn(revision uint64, enqueued bool, claimed *persist.Record) bool {
-	return claimed.Revision <= afterEnqueue(revision, enqueued, claimed)+1
-}
-
 // afterEnqueue returns the revision of a record after the mark of an Enqueue, if it has that since: one change. (Invariant 18.)
 func afterEnqueue(revision uint64, enqueued bool, now *persist.Record) uint64 {
 	if now.Enqueued && !enqueued {

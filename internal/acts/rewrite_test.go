@@ -66,24 +66,3 @@ func TestMayRewrite(t *testing.T) {
 		}
 	}
 }
-
-// TestMayRunOn: a run goes on after a claim of its own client, and after that of an Enqueue and the claim. Any further change was another process's.
-func TestMayRunOn(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		before, now bool // the mark of an Enqueue
-		changes     uint64
-		want        bool
-	}{
-		{false, false, 0, true}, {false, false, 1, true}, {false, false, 2, false},
-		{false, true, 1, true}, {false, true, 2, true}, {false, true, 3, false},
-		{true, true, 1, true}, {true, true, 2, false},
-	} {
-		if got := acts.MayRunOn(7, c.before, &persist.Record{Revision: 7 + c.changes, Enqueued: c.now}); got != c.want {
-			t.Errorf("%+v: %t", c, got)
-		}
-	}
-	if !acts.MayRunOn(9, false, &persist.Record{Revision: 7}) {
-		t.Error("a run that has written since does not go on")
-	}
-}

@@ -34,34 +34,35 @@ func (c *claims) Claiming() *Claim {
 
 // Claimed implements Claims. It returns the records for the pass, and holds their leases. A record left out runs in this process
 // already: the journal could not renew its lease in time, and the claim has taken it for its own client. That run gets the new lease and revision,
-// and goes on. A claim leaves records unmarked if they were touched since its begin, or need no mark.
+// and goes on. acts.MarkAt tells which of the records count as marked.
 func (c *claims) Claimed(batch []persist.Record, claim *Claim, marked time.Time) []persist.Record {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
 	delete(c.underway, claim)
 	return slices.DeleteFunc(batch, func(rec persist.Record) bool {
-		if claim == nil || claim.touched[rec.ID] || !rec.MarkedByClaim(marked) {
-			return c.handOver(&rec, time.Time{})
-		}
-		return c.handOver(&rec, marked)
+		touched := claim != nil && claim.touched[rec.ID]
+		return c.handOver(&rec, acts.MarkAt(&rec, claim != nil, touched, marked))
 	})
 }
 
-// handOver gives a claim to the run of its operation. running is false, and the lease is held for the pass, if no run is under way, or if another
-// process has changed the record in between (acts.MayRunOn): such a run sends nothing more. marked is as in lease. The caller holds table.mu.
+// handOver gives a claim to the run of its operation, if acts.Running says so. Else running is false, and the lease is held for the pass. marked is as in
+// lease. The caller holds table.mu.
 func (c *claims) handOver(rec *persist.Record, marked time.Time) (running bool) {
 	at := c.table.running(rec.ID)
-	switch {
-	case at == nil:
+	var run acts.Running
+	if at != nil {
+		run = acts.Running{Runs: true, Lost: at.lost, Revision: at.revision, Enqueued: at.enqueued}
+	}
+	switch run.GoesOn(rec) {
+	case acts.PassGoesOn:
 		at = c.renewal.hold(rec)
 		at.until, at.lost = rec.LeaseUntil, false
 		at.revision, at.marked = rec.Revision, marked
 		return false
-	case at.lost || !acts.MayRunOn(at.revision, at.enqueued, rec):
+	case acts.RunStops:
 		c.renewal.hold(rec).lost = true
 		return false
-	}
-	if !rec.Enqueued || at.enqueued { // else the run meets ErrStale, and takes over both
+	case acts.RunGoesOn:
 		at.revision, at.drives = max(at.revision, rec.Revision), max(at.drives, rec.Drives)
 	}
 	if rec.LeaseUntil.After(at.until) {
@@ -101,22 +102,21 @@ func (c *claims) Unwritten() {
 	}
 }
 
-// Marked implements Claims. It sets the fields of the record as the claim has set them in the journal. It returns false if the claim did not
-// mark the record, if something has happened to it since, or if the claim is older than a lease: the time for sends would have begun too early.
+// Marked implements Claims. It sets the fields of the record as the claim has set them in the journal, if acts.ClaimMark allows a send by the mark.
 // Only a fair Run with the place of the operation may ask. A call from before the claim would send it at the revision at which the Run gives it back.
 func (c *claims) Marked(rec *persist.Record) bool {
 	now := c.table.clock.Now()
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
 	at := c.table.of[rec.ID]
-	switch {
-	case at == nil || at.runs || at.lost || at.marked.IsZero() || at.revision != rec.Revision:
-		return false
-	case !now.Before(at.until) || now.Sub(at.marked) > c.host.Length:
+	if at == nil { // not claimed by this client
 		return false
 	}
-	rec.MaybeSent, rec.FirstSent, rec.LeaseUntil = true, at.marked, at.until
-	rec.ExtendSendUntil(at.marked.Add(c.host.ClaimSending()))
+	mark := acts.ClaimMark{At: at.marked, Revision: at.revision, Until: at.until, Length: c.host.Length, Runs: at.runs, Lost: at.lost}
+	if !mark.AllowsSend(rec, now) {
+		return false
+	}
+	*rec = mark.Marked(*rec, c.host.ClaimSending())
 	at.users++
 	at.begin(rec)
 	return true

@@ -24,11 +24,10 @@ func (h *holder) stamp(rec *persist.Record) {
 	}
 }
 
-// unstamp takes the lease off a record in memory. The caller writes the record, and has the lease, or knows that
+// unstamp takes the lease off a record in memory (acts.Unleased). The caller writes the record, and has the lease, or knows that
 // it has ended.
 func (h *holder) unstamp(rec *persist.Record) {
-	rec.TakeLease(h.owner, time.Time{})
-	rec.LeaseOwner = ""
+	*rec = acts.Unleased(*rec, h.owner)
 }
 
 // firstSent returns the time stamp of a first send about to follow, by the journal's clock. It is the earliest

@@ -144,7 +144,7 @@ func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 		if rec.Finished = c.engine.now().Round(0); rec.Carrier != persist.CarrierSealed {
 			rec.Note = note // else there is none, and the seal covers that of before
 		}
-		err = finishNow(ctx, &c.cfg, before, rec)
+		err = c.engine.writer.finishNow(ctx, before, rec)
 		if err != nil && rec.Note != chosen.Note {
 			err = fmt.Errorf("the API has answered the undo, but that could not be recorded: %w", err)
 		}
@@ -220,7 +220,6 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 	}
 	write(&rec, acts.Settled(op, r.Effect, status))
 	rec.Effect, rec.Finished, rec.Note = r.Effect, now, r.Note
-	e.unstamp(&rec)
 	if rec.Answer = nil; r.Answer != nil {
 		rec.Answer = r.Answer
 		if rec.Answer.At.IsZero() {
@@ -229,26 +228,5 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 			rec.Answer = &a
 		}
 	}
-	return writeSmaller(ctx, e.cfg, &rec, func() error { return finishNow(ctx, e.cfg, before, rec) })
-}
-
-// finishNow is Finish, durable on return, since its success is told to a person. before is the record as it was
-// read; rec is the same with its end. A delivery of its hold since then does not stand in the way; any other
-// change is persist.ErrStale. The key may have been told to the caller helped by this person.
-func finishNow(ctx context.Context, cfg *Config, before, rec persist.Record) error {
-	op := operation.OpOf(&before, 0)
-	// The key is in the hands of a person, who may have told it.
-	rec.KeyTold = op.EndsKeyTold(true)
-	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey, cfg.KeepText)
-	for tries := 0; ; tries++ {
-		op = operation.OpOf(&before, 0)
-		rec.Revision, rec.OwedFrom = before.Revision, operation.OwedAs(&op, rec.State, rec.HoldReason, 0, rec.Finished)
-		err := cfg.Journal.Finish(ctx, withoutRequest(rec))
-		if err == nil {
-			return cfg.Journal.Flush(ctx)
-		}
-		if !errors.Is(err, persist.ErrStale) || tries == 3 || !onlyDelivered(ctx, cfg.Journal, &before) {
-			return err
-		}
-	}
+	return writeSmaller(ctx, e.cfg, &rec, func() error { return e.writer.finishNow(ctx, before, rec) })
 }

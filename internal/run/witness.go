@@ -101,9 +101,9 @@ func (w *witness) endByEvidence(ctx context.Context, rec *persist.Record, told b
 		settled := acts.Settled(op, persist.EffectHappened, 0)
 		write(rec, settled)
 		// Without an answer: the event proves the effect, and not how the API would have answered.
-		rec.Effect, rec.Finished, rec.Answer, rec.LeaseOwner = persist.EffectHappened, now, nil, ""
+		rec.Effect, rec.Finished, rec.Answer = persist.EffectHappened, now, nil
 		rec.Unreported, rec.Told = acts.SettlesUnreported(&op, rec.Effect, told), rec.Told || told
-		err := finishNow(ctx, w.cfg, before, *rec)
+		err := w.writer.finishNow(ctx, before, *rec)
 		if err != nil {
 			// The caller goes on with the record as it is in the journal.
 			*rec = before

@@ -146,3 +146,27 @@ func (w *writer) rewrite(ctx context.Context, rec *persist.Record, heeds bool, w
 	}
 	return err
 }
+
+// finishNow is Finish, durable on return, since its success is told to a person. before is the record as it was
+// read; rec is the same with its end. A delivery of its hold since then does not stand in the way; any other
+// change is persist.ErrStale. The key may have been told to the caller helped by this person. The lease goes with the end:
+// its caller has it, or it has ended.
+func (w *writer) finishNow(ctx context.Context, before, rec persist.Record) error {
+	cfg := w.cfg
+	op := operation.OpOf(&before, 0)
+	// The key is in the hands of a person, who may have told it.
+	rec.KeyTold = op.EndsKeyTold(true)
+	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey, cfg.KeepText)
+	w.holder.unstamp(&rec)
+	for tries := 0; ; tries++ {
+		op = operation.OpOf(&before, 0)
+		rec.Revision, rec.OwedFrom = before.Revision, operation.OwedAs(&op, rec.State, rec.HoldReason, 0, rec.Finished)
+		err := cfg.Journal.Finish(ctx, withoutRequest(rec))
+		if err == nil {
+			return cfg.Journal.Flush(ctx)
+		}
+		if !errors.Is(err, persist.ErrStale) || tries == 3 || !onlyDelivered(ctx, cfg.Journal, &before) {
+			return err
+		}
+	}
+}

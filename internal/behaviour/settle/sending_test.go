@@ -17,7 +17,7 @@ import (
 )
 
 // TestAbsentWaitsForASend: an operation whose process may be frozen, with a send on its way, is not settled as absent before that send is over.
-// Happened, and an Abandon, which claims nothing, need not wait.
+// Happened, and an Abandon, which claims nothing, need not wait. No end leaves a lease, and each keeps the time of that send.
 func TestAbsentWaitsForASend(t *testing.T) {
 	t.Parallel()
 	settle := func(effect persist.Effect) func(context.Context, *oncehttp.Client, oncehttp.LookupOption) error {
@@ -51,8 +51,9 @@ func TestAbsentWaitsForASend(t *testing.T) {
 				seen := clienttest.Lookup(t, c, "k")
 				err := act.do(t.Context(), c, oncehttp.AsSeen(seen))
 				if !act.waits {
-					if err != nil {
-						t.Errorf("%v, want nil", err)
+					ended, getErr := j.Get(t.Context(), rec.ID)
+					if err != nil || getErr != nil || ended.LeaseOwner != "" || !ended.DesertedUntil.Equal(rec.SendUntil) {
+						t.Errorf("%v, %v: leased by %q, a lost send until %v; want no lease, and %v", err, getErr, ended.LeaseOwner, ended.DesertedUntil, rec.SendUntil)
 					}
 					return
 				}
