@@ -36,6 +36,8 @@ const (
 	IsGoingOn                   // an operation before or after it is not final
 	IsInWindow                  // the API may still know its key, or its answer is kept
 	IsBeside                    // operations of other scopes stand beside it
+	IsReopened                  // its settlement was taken back already
+	IsGone                      // its request is gone: nobody could send it once more
 )
 
 // Ending holds the facts behind a Settle or Abandon.

@@ -64,6 +64,18 @@ func (act Anew) MayAnew(o *operation.Op, s Successors, now time.Time) Refusal {
 	return MayAct
 }
 
+// MayReopen returns the reason against the write of an Unsettle, once MayAnew has allowed it: an earlier call has written it, or its request is gone, so that
+// nothing could become of the reopened operation. (Invariants 31 and 54.)
+func MayReopen(rec *persist.Record) Refusal {
+	switch {
+	case rec.HoldReason == persist.HoldReopened:
+		return IsReopened
+	case rec.RequestGone():
+		return IsGone
+	}
+	return MayAct
+}
+
 // Reopened returns the operation after its settlement was taken back: held, and never pending. Nothing sends it before a person ends it once more. (Invariant
 // 54.)
 func Reopened(o operation.Op) operation.Op {

@@ -208,3 +208,23 @@ func TestSettledAs(t *testing.T) {
 		t.Error("told of no settlement")
 	}
 }
+
+// TestMayReopen: a settlement is taken back once, and only while the request is there.
+func TestMayReopen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rec  persist.Record
+		want acts.Refusal
+	}{
+		"settled":                 {persist.Record{State: persist.StateSettled}, acts.MayAct},
+		"held otherwise":          {persist.Record{State: persist.StateHeld, HoldReason: persist.HoldUnclear}, acts.MayAct},
+		"reopened":                {persist.Record{State: persist.StateHeld, HoldReason: persist.HoldReopened}, acts.IsReopened},
+		"without its request":     {persist.Record{State: persist.StateSettled, RequestDropped: true}, acts.IsGone},
+		"swept":                   {persist.Record{State: persist.StateSettled, Swept: true}, acts.IsGone},
+		"reopened, and then gone": {persist.Record{State: persist.StateHeld, HoldReason: persist.HoldReopened, RequestDropped: true}, acts.IsReopened},
+	} {
+		if got := acts.MayReopen(&c.rec); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

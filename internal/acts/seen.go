@@ -41,6 +41,10 @@ func Moved(seen, now *persist.Record, act Act) string {
 	return fmt.Sprintf("it was %s when it was seen, and is %s", standingText(seen), standingText(now))
 }
 
+// LacksLook reports whether an act is refused since the person names no look at the operation: an act that says that nothing happened, as a Rekey does, must
+// rest on one. A worker may have sent the operation since. (Invariants 2 and 31.)
+func LacksLook(act Act, absent, seen bool) bool { return !seen && (absent || act == BeginAnew) }
+
 // ownState reports whether an earlier, unfinished run of the act itself has brought seen into the state of now. (Invariant 31.)
 func ownState(seen, now *persist.Record, act Act) bool {
 	if seen.State.Final() {

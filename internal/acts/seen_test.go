@@ -117,3 +117,20 @@ func TestSeenUnderWay(t *testing.T) {
 		t.Errorf("free %s, driven %s and %s, ended %s and %s", Seen(&free), Seen(&driven), Seen(&byAnother), Seen(&ended), Seen(&left))
 	}
 }
+
+// TestLacksLook: nobody says that nothing happened to an operation that was not looked at, by a Settle or by a Rekey.
+func TestLacksLook(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		act          Act
+		absent, seen bool
+		want         bool
+	}{
+		{End, false, false, false}, {End, true, false, true}, {End, true, true, false}, {EndUndone, false, false, false},
+		{BeginAnew, false, false, true}, {BeginAnew, true, false, true}, {BeginAnew, true, true, false},
+	} {
+		if got := LacksLook(c.act, c.absent, c.seen); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}

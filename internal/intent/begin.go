@@ -11,6 +11,7 @@ import (
 type FailedBegin struct {
 	Uncertain bool // the journal may have the record, or may get it
 	NotAsked  bool // the journal was not asked to write
+	TooLarge  bool // the record is too large for the journal
 	Shared    bool // other processes use the journal
 	Key       CallKey
 }
@@ -19,6 +20,52 @@ type FailedBegin struct {
 // a lagging server of a shared journal may answer the look. (Invariant 19.)
 func (f FailedBegin) Looks() bool {
 	return !f.Uncertain && (f.Key.Random || f.NotAsked || !f.Shared)
+}
+
+// Why returns the trouble named by the error of a call that looks: nothing was begun, and so nothing was sent. A record that is too large would be so again.
+// (Invariants 9 and 19.)
+func (f FailedBegin) Why() operation.Trouble {
+	if f.TooLarge {
+		return operation.IsTooLarge
+	}
+	return operation.IsNotSent
+}
+
+// NamesByRecord reports whether the record under the key decides if the error of a call that does not look names it. (Invariant 17.)
+func (f FailedBegin) NamesByRecord() bool { return !f.Key.Named(SeesNothing) }
+
+// TakesKept reports whether a call whose Begin has failed takes the recorded answer of an earlier operation. says is what it would say of that record after a
+// Begin. Only an answer as it stands needs no write, and only a call that names the key takes it: the operation of a made key is another call's. (Invariants
+// 5 and 17.)
+func (c CallKey) TakesKept(says operation.Opening) bool {
+	return !c.Keyless && says == operation.GivesAnswer
+}
+
+// FailedPlace holds the knowledge about a call whose operation got no place.
+type FailedPlace struct {
+	Unnamed   bool // the call names no key, and nobody has looked yet for operations of the same request
+	Forgotten bool // an operation may have been forgotten at the place: no error of the journal
+}
+
+// PlaceError is the error of such a call.
+type PlaceError uint8
+
+// The errors. The zero value is the cautious one.
+const (
+	PlaceUnclear  PlaceError = iota // the outcome is unknown, and no made key is named
+	LooksAtKeys                     // the verdict on the records of its keys
+	AsFailedBegin                   // FailedBegin decides
+)
+
+// Says returns the error of such a call. Nothing was begun or sent. (Invariants 17, 19 and 38.)
+func (f FailedPlace) Says() PlaceError {
+	switch {
+	case f.Unnamed:
+		return PlaceUnclear
+	case f.Forgotten:
+		return LooksAtKeys
+	}
+	return AsFailedBegin
 }
 
 // CallKey is the key of a call, as far as its errors depend on it.
@@ -53,6 +100,33 @@ const (
 	HasNotLooked               // nobody has looked yet for operations of the same request
 )
 
+// Unlooked holds the knowledge of such a call before it looks at its keys.
+type Unlooked struct {
+	Unread    bool // its key could not be read: an operation may exist under it
+	Uncertain bool // the journal may have a record of the call, or may get it
+	Key       CallKey
+}
+
+// Says returns the statement of such a call before any look. No other call has begun a random key. (Invariants 17 and 19.)
+func (u Unlooked) Says() Saying {
+	switch {
+	case u.Unread || u.Uncertain:
+		return SaysUnclear
+	case u.Key.Random:
+		return SaysNothing
+	}
+	return LooksFirst
+}
+
+// Watched returns the standing found by a look at a key, after the look at all keys of the call. begun: the key was begun since, or is being begun. (Invariants
+// 13 and 19.)
+func Watched(found operation.Standing, begun bool) operation.Standing {
+	if begun && found == operation.None {
+		return operation.Unclear
+	}
+	return found
+}
+
 // AtKey holds the findings of such a call at one of its keys.
 type AtKey struct {
 	Glance    Glance
@@ -75,6 +149,7 @@ const (
 	SaysBusyElsewhere               // somebody runs it, and the key is not named
 	SaysRecord                      // the verdict on the record or, if a person has begun another operation in its place (IsReplacedBy), on that one
 	SaysNothing                     // nothing stands there: the next key is looked at
+	LooksFirst                      // nothing yet: it looks at its keys
 )
 
 // Says returns the statement of such a call. (Invariants 17 and 19.)
@@ -93,6 +168,27 @@ func (k AtKey) Says() Saying {
 		return SaysUnclear
 	}
 	return SaysNothing
+}
+
+// Similar holds the findings of a call without a key, whose body is not known, at an operation under a generated key that is maybe of the same request. That
+// one is unresolved, or unreported.
+type Similar struct {
+	Strange bool // it may be another caller's
+	Noted   bool // its Begin was lost: the journal has no record of it
+	Leased  bool // another process has it
+}
+
+// Says returns the statement of such a call. (Invariants 17 and 19.)
+func (s Similar) Says() Saying {
+	switch {
+	case s.Strange:
+		return SaysAnothers
+	case s.Noted:
+		return SaysUnclear
+	case s.Leased:
+		return SaysBusyElsewhere
+	}
+	return SaysRecord
 }
 
 // LeavesBegun reports whether a call takes back the operation that it has just begun, and sends nothing of it. stood: another operation stood in its way, and it went on

@@ -134,3 +134,92 @@ func TestLeavesBegun(t *testing.T) {
 		}
 	}
 }
+
+// TestWhy: the error of a Begin that was refused for its size says that, and any other says that nothing was sent.
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	for f, want := range map[FailedBegin]operation.Trouble{{}: operation.IsNotSent, {TooLarge: true}: operation.IsTooLarge} {
+		if got := f.Why(); got != want {
+			t.Errorf("%+v: %d, want %d", f, got, want)
+		}
+	}
+}
+
+// TestNamesByRecord: the record under the key decides only of a made key that another call may have begun.
+func TestNamesByRecord(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[CallKey]bool{{}: false, {Keyless: true}: true, {Keyless: true, Random: true}: false} {
+		if got := (FailedBegin{Key: key}).NamesByRecord(); got != want {
+			t.Errorf("%+v: %t", key, got)
+		}
+	}
+}
+
+// TestTakesKept: after a failed Begin only a call that names its key takes what was recorded before, and only an answer that needs no write.
+func TestTakesKept(t *testing.T) {
+	t.Parallel()
+	for says := operation.SaysUnreadable; says <= operation.Adopts; says++ {
+		if got := (CallKey{}).TakesKept(says); got != (says == operation.GivesAnswer) {
+			t.Errorf("the call names its key, opening %d: %t", says, got)
+		}
+		if (CallKey{Keyless: true}).TakesKept(says) {
+			t.Errorf("the key was made, opening %d: it takes it", says)
+		}
+	}
+}
+
+// TestFailedPlace: a call without a place that names no key is told nothing; one that names it is told what stands there, unless the journal failed.
+func TestFailedPlace(t *testing.T) {
+	t.Parallel()
+	for f, want := range map[FailedPlace]PlaceError{
+		{}: AsFailedBegin, {Forgotten: true}: LooksAtKeys, {Unnamed: true}: PlaceUnclear, {Unnamed: true, Forgotten: true}: PlaceUnclear,
+	} {
+		if got := f.Says(); got != want {
+			t.Errorf("%+v: %d, want %d", f, got, want)
+		}
+	}
+}
+
+// TestUnlooked: without a look a call says "nothing" of a random key alone, and of no key that could not be read, or whose Begin is in doubt.
+func TestUnlooked(t *testing.T) {
+	t.Parallel()
+	random := CallKey{Random: true}
+	for u, want := range map[Unlooked]Saying{
+		{}: LooksFirst, {Key: random}: SaysNothing, {Unread: true}: SaysUnclear, {Uncertain: true}: SaysUnclear,
+		{Unread: true, Key: random}: SaysUnclear, {Uncertain: true, Key: random}: SaysUnclear,
+	} {
+		if got := u.Says(); got != want {
+			t.Errorf("%+v: %d, want %d", u, got, want)
+		}
+	}
+}
+
+// TestWatched: what was found at a key counts, but for nothing at one that was begun since.
+func TestWatched(t *testing.T) {
+	t.Parallel()
+	for found := operation.Unclear; found <= operation.Abandoned; found++ {
+		if got := Watched(found, false); got != found {
+			t.Errorf("standing %d, not begun: %d", found, got)
+		}
+		want := found
+		if found == operation.None {
+			want = operation.Unclear
+		}
+		if got := Watched(found, true); got != want {
+			t.Errorf("standing %d, begun since: %d, want %d", found, got, want)
+		}
+	}
+}
+
+// TestSimilar: of a possible operation of the same request another's is told first, then a lost Begin, and then a run elsewhere.
+func TestSimilar(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[Similar]Saying{
+		{}: SaysRecord, {Leased: true}: SaysBusyElsewhere, {Noted: true}: SaysUnclear, {Noted: true, Leased: true}: SaysUnclear,
+		{Strange: true}: SaysAnothers, {Strange: true, Noted: true, Leased: true}: SaysAnothers,
+	} {
+		if got := s.Says(); got != want {
+			t.Errorf("%+v: %d, want %d", s, got, want)
+		}
+	}
+}

@@ -75,6 +75,7 @@ const (
 	AnswerGone
 	IsSettled
 	IsAbandoned
+	IsTooLarge
 )
 
 // The troubles named by holds, by proofs and by ends.

@@ -104,7 +104,7 @@ func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Ch
 		r.Note = chosen.Note
 	}
 	err = r.check(&c.cfg)
-	if err == nil && r.Effect == persist.EffectAbsent && chosen.Seen == nil {
+	if err == nil && acts.LacksLook(acts.End, r.Effect == persist.EffectAbsent, chosen.Seen != nil) {
 		err = errUnseen
 	}
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Ch
 	})
 }
 
-// errUnseen is the cause of an error for an act on an operation seen by nobody.
+// errUnseen is the cause of an error for an act on an operation seen by nobody (acts.LacksLook).
 var errUnseen = errors.New("say with AsSeen as what it was seen: a worker may have sent it since")
 
 // Abandon implements oncehttp.Client.Abandon: it ends an operation with an unknown effect.

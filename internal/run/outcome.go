@@ -139,6 +139,7 @@ var troubles = [...]error{
 	operation.IsInFlight: ErrInFlight, operation.IsMismatch: ErrKeyReused, operation.IsExpired: ErrKeyExpired,
 	operation.IsStoredError: ErrStoredError, operation.IsRedirected: ErrRedirected, operation.IsDuplicate: ErrDuplicate,
 	operation.AnswerGone: ErrAnswerGone, operation.IsSettled: ErrSettled, operation.IsAbandoned: ErrAbandoned,
+	operation.IsTooLarge: ErrBodyTooLarge,
 }
 
 // sentinels returns the sentinel errors of two troubles. newError drops the nil of NoTrouble.

@@ -43,12 +43,13 @@ func (x existing) resolve(op *preparedRequest) *result {
 	}
 }
 
-// keptAnswer returns the recorded answer of an operation ended before, and nil if the journal shows none. It is
-// called after a failed begin, and sends nothing: giving an answer needs no write (a full disk, a server in a
-// failover). A begin with an unknown outcome changes nothing in an ended record. A call without a key gets nil.
+// keptAnswer returns the recorded answer of an operation ended before, and nil if the journal shows none, or
+// intent.CallKey.TakesKept says no. It is called after a failed begin, and sends nothing: giving an answer needs no
+// write (a full disk, a server in a failover). A begin with an unknown outcome changes nothing in an ended record.
 func (x existing) keptAnswer(op *preparedRequest) *result {
 	t := x.task
-	if op.named.Keyless {
+	key := callKey(t.cfg, &op.named)
+	if !key.TakesKept(operation.GivesAnswer) { // nor anything else
 		return nil
 	}
 	rec, err := t.journal.Get(t.call.Values(), op.rec.ID)
@@ -59,9 +60,8 @@ func (x existing) keptAnswer(op *preparedRequest) *result {
 	t.rec, t.prof, t.target = rec, op.prof, op.target
 	t.credentials = op.read.CredentialsFor(&rec)
 	x.permit.returns = !op.rec.PlainHTTP && !op.rec.KeyOfOneCall()
-	// Only a recorded answer helps here: anything else needs a write.
 	known, _, err := x.known(op)
-	if o := t.op(); err != nil || known.Open(&o) != operation.GivesAnswer {
+	if o := t.op(); err != nil || !key.TakesKept(known.Open(&o)) {
 		return nil
 	}
 	res := x.resolveOnce(op)

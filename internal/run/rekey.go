@@ -30,8 +30,7 @@ func (c *Client) Rekey(ctx context.Context, key, newKey string, reason string, c
 		cause := fmt.Errorf("a reason of %d bytes, want 1 to %d", len(reason), persist.NoteBytesMax)
 		return c.wrong(ctx, name, key, chosen, cause)
 	}
-	// The act settles as absent: only somebody who has seen the operation may say so.
-	if chosen.Seen == nil {
+	if acts.LacksLook(acts.BeginAnew, true, chosen.Seen != nil) {
 		return c.wrong(ctx, name, key, chosen, errUnseen)
 	}
 	return c.inPlace(ctx, name, key, chosen, func(call callers, id persist.ID) error {

@@ -77,13 +77,14 @@ func (u *unbegun) errorAfterRead(ctx context.Context, name string, named request
 // else nil. All keys are watched during the look: if one is begun anew meanwhile, the standing is unclear. A
 // failed look is unclear, too.
 func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlight bool, cause error) (about subject, busy error) {
-	first := firstKey(&named)
-	unread := named.Unread && len(named.Keys) == 0 // the key could not be read, so an operation may exist under it
-	switch {
-	case unread || errors.Is(cause, persist.ErrUncertain):
-		return unclear(first), nil
-	case callKey(u.cfg, &named).Random: // no operation can have it
-		return nothing(first), nil
+	unlooked := intent.Unlooked{
+		Unread: named.Unread && len(named.Keys) == 0, Uncertain: errors.Is(cause, persist.ErrUncertain), Key: callKey(u.cfg, &named),
+	}
+	switch unlooked.Says() {
+	case intent.SaysUnclear:
+		return unclear(firstKey(&named)), nil
+	case intent.SaysNothing:
+		return nothing(firstKey(&named)), nil
 	}
 	watches := map[persist.ID]known.Watch{} // of all keys, until all were looked at
 	for id := range named.IDs() {
@@ -91,7 +92,7 @@ func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlig
 	}
 	defer func() {
 		for id, watch := range watches {
-			if watch.End() && about.standing == operation.None {
+			if intent.Watched(about.standing, watch.End()) != about.standing {
 				about = unclear(id.Key)
 			}
 		}
@@ -118,13 +119,20 @@ func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, inFli
 		}
 	}
 	id, found, err := u.standsUnassigned(ctx, named)
+	at := intent.AtKey{Glance: intent.SeesNone, Strange: found}
 	switch {
 	case err != nil:
-		return unclear(first), nil
-	case found:
-		return u.refusals.stranger(ctx, id), ErrAccount
+		at.Glance = intent.SeesNothing
+	case found: // or it may appear
+		at.Glance = intent.SeesOpen
 	}
-	return nothing(first), nil
+	switch at.Says() {
+	case intent.SaysAnothers:
+		return u.refusals.stranger(ctx, id), ErrAccount
+	case intent.SaysNothing:
+		return nothing(first), nil
+	}
+	return unclear(first), nil
 }
 
 // subjectOfRecord returns the standing of an operation that a call has found. It is unclear if a person began another one to replace it, which took effect or
@@ -174,14 +182,25 @@ func (u *unbegun) lookAtKey(ctx context.Context, named *request.Named, id persis
 	rec, err := u.probe(context.WithoutCancel(ctx), id)
 	// The record of the base may be of another scope than the call.
 	rec, err = u.places.OfCall(ctx, named.Scopes, named.Scoped(), id, rec, err)
-	switch {
+	switch at.Glance = glanceAt(&rec, err); {
 	case err == nil:
-		at.Glance, at.Strange = intent.GlanceOf(&rec), u.owners.IsStrange(ctx, &named.Owner, &rec)
+		at.Strange = u.owners.IsStrange(ctx, &named.Owner, &rec)
 		at.Keyless, at.Leased = named.Keyless, u.holder.sentElsewhere(&rec)
-	case errors.Is(err, persist.ErrNotFound):
-		at.Glance, at.MayAppear = intent.SeesNone, u.notes.MayAppear(id, u.earliest())
+	case at.Glance == intent.SeesNone:
+		at.MayAppear = u.notes.MayAppear(id, u.earliest())
 	}
 	return at, rec
+}
+
+// glanceAt returns what a read of a record shows; err is the journal's.
+func glanceAt(rec *persist.Record, err error) intent.Glance {
+	switch {
+	case err == nil:
+		return intent.GlanceOf(rec)
+	case errors.Is(err, persist.ErrNotFound):
+		return intent.SeesNone
+	}
+	return intent.SeesNothing
 }
 
 // probe returns the record with this ID. If the journal is a persist.Prober, persist.ErrNotFound also says that
@@ -199,29 +218,20 @@ func (u *unbegun) probe(ctx context.Context, id persist.ID) (persist.Record, err
 }
 
 // errorOfBegin makes the error of a call if the journal did not begin its operation, because of err.
-// intent.FailedBegin decides whether the error may deny an effect, and intent.CallKey whether it names the key. Nothing was
-// sent. inFlight as in errorAfterRead.
+// intent.FailedBegin decides on the error, and intent.CallKey whether it names the key. Nothing was sent. inFlight as in errorAfterRead.
 func (u *unbegun) errorOfBegin(ctx context.Context, name string, op *preparedRequest, inFlight bool, err error) *Error {
 	begin := intent.FailedBegin{
 		Uncertain: errors.Is(err, persist.ErrUncertain), Shared: u.holder.journalShared, Key: callKey(u.cfg, &op.named),
 		NotAsked: errors.Is(err, persist.ErrInvalid) || errors.Is(err, errTooManyNotes) || ctx.Err() != nil && errors.Is(err, ctx.Err()),
+		TooLarge: errors.Is(err, persist.ErrTooLarge),
 	}
 	if begin.Looks() {
-		// Nothing was begun, so that nothing was sent.
-		why := ErrNotSent
-		if errors.Is(err, persist.ErrTooLarge) { // it would be so again
-			why = ErrBodyTooLarge
-		}
-		return u.errorAfterRead(ctx, name, op.named, inFlight, err, why)
+		return u.errorAfterRead(ctx, name, op.named, inFlight, err, troubles[begin.Why()])
 	}
 	at := intent.SeesNothing
-	if !begin.Key.Named(at) { // it depends on the record there
-		switch stands, err := u.journal.Get(context.WithoutCancel(ctx), op.rec.ID); {
-		case err == nil:
-			at = intent.GlanceOf(&stands)
-		case errors.Is(err, persist.ErrNotFound):
-			at = intent.SeesNone
-		}
+	if begin.NamesByRecord() {
+		stands, err := u.journal.Get(context.WithoutCancel(ctx), op.rec.ID)
+		at = glanceAt(&stands, err)
 	}
 	return newError(name, unclearTo(begin.Key, at, op.rec.Key), err)
 }
@@ -239,16 +249,25 @@ func (u *unbegun) lookForSimilar(ctx context.Context, named request.Named, fallb
 			return unclearTo(unnamed, intent.HasNotLooked, fallback.key), nil
 		case rec == nil:
 			continue
-		case slices.Contains(unassigned, account) || u.owners.IsStrange(ctx, &named.Owner, rec):
-			return u.refusals.stranger(ctx, rec.ID), ErrAccount
-		case rec.Revision == 0: // only noted
-			return unclear(rec.Key), nil
-		case u.holder.sentElsewhere(rec):
-			return unclearTo(unnamed, intent.SeesRunning, rec.Key), ErrInFlight
 		}
-		return subjectOf(rec, operation.Keyless), nil
+		return u.subjectOfSimilar(ctx, rec, slices.Contains(unassigned, account) || u.owners.IsStrange(ctx, &named.Owner, rec))
 	}
 	return fallback, nil
+}
+
+// subjectOfSimilar is lookForSimilar for an operation that was found: intent.Similar decides. strange: it may be another's.
+func (u *unbegun) subjectOfSimilar(ctx context.Context, rec *persist.Record, strange bool) (about subject, busy error) {
+	// A note of a lost begin knows a part of the record only, and no revision.
+	similar := intent.Similar{Strange: strange, Noted: rec.Revision == 0, Leased: u.holder.sentElsewhere(rec)}
+	switch similar.Says() {
+	case intent.SaysAnothers:
+		return u.refusals.stranger(ctx, rec.ID), ErrAccount
+	case intent.SaysUnclear:
+		return unclear(rec.Key), nil
+	case intent.SaysBusyElsewhere:
+		return unclearTo(unnamed, intent.SeesRunning, rec.Key), ErrInFlight
+	}
+	return subjectOf(rec, operation.Keyless), nil
 }
 
 // standsUnassigned returns an operation under no account with one of the call's keys. Errors: the journal's.
@@ -270,17 +289,18 @@ func (u *unbegun) standsUnassigned(ctx context.Context, named *request.Named) (i
 // errorOfPlace returns the error of a call without a place for its operation, because the journal failed with err. For a call without a
 // named key nobody has looked yet for unresolved operations of the same request.
 func (u *unbegun) errorOfPlace(ctx context.Context, name string, op *preparedRequest, err error) *Error {
-	switch {
-	case op.named.Unnamed:
-		var why error
-		if errors.Is(err, errForgottenBefore) {
-			why = ErrConfig
-		}
-		return newError(name, unclearTo(unnamed, intent.HasNotLooked, op.rec.Key), err, why)
-	case errors.Is(err, errForgottenBefore):
-		return u.errorAfterRead(ctx, name, op.named, false, err, ErrConfig)
+	failed := intent.FailedPlace{Unnamed: op.named.Unnamed, Forgotten: errors.Is(err, errForgottenBefore)}
+	var why error
+	if failed.Forgotten {
+		why = ErrConfig
 	}
-	return u.errorOfBegin(ctx, name, op, false, err)
+	switch failed.Says() {
+	case intent.AsFailedBegin:
+		return u.errorOfBegin(ctx, name, op, false, err)
+	case intent.LooksAtKeys:
+		return u.errorAfterRead(ctx, name, op.named, false, err, why)
+	}
+	return newError(name, unclearTo(unnamed, intent.HasNotLooked, op.rec.Key), err, why)
 }
 
 // stands reports whether the journal has a record of the operation. Then a call with its key begins nothing, so that no other operation stands in its way. A

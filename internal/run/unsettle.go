@@ -59,13 +59,11 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 		if err := u.may(&rec, &found); err != nil {
 			return was, err
 		}
-		// A call that was cut off after its write is made again: there is nothing more to do.
-		if rec.HoldReason == persist.HoldReopened { // by an earlier call
+		switch acts.MayReopen(&rec) {
+		case acts.IsReopened: // a call that was cut off after its write is made again
 			rec.Told = acts.WasTold(rec.Acts)
 			return rec, nil
-		}
-		// It could not be sent again, and nothing else would become of it.
-		if rec.RequestGone() {
+		case acts.IsGone:
 			cause := errors.New("the journal keeps its request no more")
 			return was, u.refusals.refuse(u.ctx, unsettleName, &rec, operation.KeyOnly, cause, ErrConfig).err
 		}
