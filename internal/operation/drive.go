@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // Client is the part of a Config behind the decisions of a drive. All of it is data.
@@ -30,6 +31,23 @@ type Given struct {
 	Spent      Spent
 	// LeastDelay is the API's least wait between attempts.
 	LeastDelay time.Duration
+}
+
+// Means holds the means of a client and of a profile for a drive.
+type Means struct {
+	AsksFirst  bool          // Policy.AskFirst
+	Finds      bool          // the API finds a resource by its business reference, and says which answers are about one
+	RandomKeys bool          // the client makes its keys at random
+	Late       bool          // as in Given
+	LeastDelay time.Duration // likewise
+}
+
+// With returns g with what follows from the record and the means. An operation begun with AskFirst is asked for by every client. (Invariants 19, 30 and 50.)
+func (g Given) With(rec *persist.Record, m Means) Given {
+	g.AskFirst = (m.AsksFirst || rec.AskFirst) && m.Finds
+	g.OwnKey = rec.KeyOfOneCall() && m.RandomKeys
+	g.Late, g.LeastDelay = m.Late, m.LeastDelay
+	return g
 }
 
 // Spent counts the use of a call's bounds by its earlier drives: in between, the call has left its operation to others.

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"bytes"
 	"cmp"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
@@ -103,6 +104,10 @@ func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 	return classify.Verdict{Kind: classify.KindUnknown, Again: true}, false
 }
 
+// OtherFacts reports whether a client reads answers by other facts than those of the record. Both are digests; empty: the record has none, or the client does not
+// know the profile. (Invariant 42.)
+func OtherFacts(recorded, own string) bool { return recorded != "" && own != "" && recorded != own }
+
 // UnderOtherFacts returns the verdict of a client with other facts: its profile has the name and version of the record's profile, and differs in the
 // reading of answers. Sending goes on, and a success confirms. An end by a 4xx or a matcher alone becomes a hold: the facts of the record may
 // read it otherwise. A refusal of one send proves nothing then. status is the status of the answer; hides: by the facts of the record a 2xx
@@ -138,4 +143,17 @@ func FlawedOf(rec *persist.Record) *persist.Answer {
 		return nil
 	}
 	return rec.Answer
+}
+
+// FlawedAgain reports whether the flawed success now is the same as the one before; nil: there was none. recorded: an earlier run has recorded that without its
+// body, and now is in the recorded form, too. Then status and Content-Type count, if neither has a body: it may be another one, but to hold is the
+// safe side, and else each call would send once more. (Invariants 4 and 26.)
+func FlawedAgain(before, now *persist.Answer, recorded bool) bool {
+	switch {
+	case before == nil || before.Status != now.Status:
+		return false
+	case recorded:
+		return now.BodyDropped && before.Header.Get("Content-Type") == now.Header.Get("Content-Type")
+	}
+	return bytes.Equal(before.Body, now.Body)
 }

@@ -1,7 +1,9 @@
 package operation
 
 import (
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/persist"
@@ -150,6 +152,60 @@ func TestProofOfMismatch(t *testing.T) {
 	} {
 		if got := ProofOf(c.verdict).Hold; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestFlawedAgain: a flawed success repeats one of the same status and bytes or, if that was recorded without its body, one that would be recorded alike.
+func TestFlawedAgain(t *testing.T) {
+	t.Parallel()
+	answer := func(status int, body, kind string, dropped bool) *persist.Answer {
+		return &persist.Answer{Status: status, Body: []byte(body), Header: http.Header{"Content-Type": {kind}}, BodyDropped: dropped}
+	}
+	for name, c := range map[string]struct {
+		before, now *persist.Answer
+		recorded    bool
+		want        bool
+	}{
+		"the first":                       {nil, answer(200, "a", "t", false), false, false},
+		"the same":                        {answer(200, "a", "t", false), answer(200, "a", "u", false), false, true},
+		"another body":                    {answer(200, "a", "t", false), answer(200, "b", "t", false), false, false},
+		"another status":                  {answer(200, "a", "t", false), answer(201, "a", "t", false), false, false},
+		"too large here, twice":           {answer(200, "a", "t", true), answer(200, "a", "t", true), false, true},
+		"too large here, another one":     {answer(200, "a", "t", true), answer(200, "b", "t", true), false, false},
+		"recorded without its body":       {answer(200, "", "t", true), answer(200, "b", "t", true), true, true},
+		"recorded so, another type":       {answer(200, "", "t", true), answer(200, "b", "u", true), true, false},
+		"recorded so, another status":     {answer(200, "", "t", true), answer(201, "b", "t", true), true, false},
+		"recorded so, this one with body": {answer(200, "", "t", true), answer(200, "", "t", false), true, false},
+	} {
+		if got := FlawedAgain(c.before, c.now, c.recorded); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestOtherFacts: facts differ only where the record has some, and the client knows its own.
+func TestOtherFacts(t *testing.T) {
+	t.Parallel()
+	for facts, want := range map[[2]string]bool{
+		{"a", "a"}: false, {"a", "b"}: true, {"", "b"}: false, {"a", ""}: false, {"", ""}: false,
+	} {
+		if got := OtherFacts(facts[0], facts[1]); got != want {
+			t.Errorf("of the record %q, of the client %q: %t", facts[0], facts[1], got)
+		}
+	}
+}
+
+// TestGivenWith: whoever began an operation with AskFirst, or drives it so, asks first, if the API finds anything; a random key is known to its call alone.
+func TestGivenWith(t *testing.T) {
+	t.Parallel()
+	for bits := range 32 {
+		client, record, finds, made, random := bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0, bits&16 != 0
+		rec := persist.Record{AskFirst: record, Generated: made}
+		got := Given{Pass: true}.With(&rec, Means{AsksFirst: client, Finds: finds, RandomKeys: random, Late: finds, LeastDelay: time.Second})
+		want := Given{Pass: true, AskFirst: finds && (client || record), OwnKey: made && random, Late: finds, LeastDelay: time.Second}
+		if got != want {
+			t.Errorf("the client %t, the record %t, finds %t, a made key %t, random %t: %+v, want %+v", client, record, finds, made, random, got, want)
 		}
 	}
 }

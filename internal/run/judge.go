@@ -67,22 +67,16 @@ func (r *replies) flawedForRecord() *persist.Answer {
 	return &recorded
 }
 
-// repeats reports whether the latest flawed success was the same as a. If an earlier run has recorded it
-// without its body (it was too large, or no JSON beside DropAnswer), then an answer of the same status and
-// Content-Type counts as the same, if it would not be recorded with its body either. It may be another one: to
-// hold is the safe side, and else each call would send once more.
+// repeats reports whether the latest flawed success was the same as a: operation.FlawedAgain decides. An earlier run
+// may have recorded it without its body (it was too large, or no JSON beside DropAnswer).
 func (r *replies) repeats(a *wire.Answer) bool {
 	before := r.flawedSuccess()
-	if before == nil || before.Status != a.Head.StatusCode {
-		return false
-	}
-	// Both bodies are there to be compared.
-	if before == r.flawed || !before.BodyDropped {
-		return bytes.Equal(before.Body, a.Body)
-	}
 	now := persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole}
-	r.task.keepAnswer(&now)
-	return now.BodyDropped && before.Header.Get("Content-Type") == now.Header.Get("Content-Type")
+	recorded := before != nil && before != r.flawed && before.BodyDropped
+	if recorded {
+		r.task.keepAnswer(&now)
+	}
+	return operation.FlawedAgain(before, &now, recorded)
 }
 
 // flawError returns the error of an answer if its status alone proves nothing.

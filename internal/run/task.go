@@ -51,11 +51,10 @@ func (t *task) op() operation.Op {
 // givenNow returns the facts for a new drive: those of the call, of the Config and of the profile. t.prof must
 // be set.
 func (t *task) givenNow() operation.Given {
-	g := t.given
-	g.AskFirst = (t.cfg.Retry.AskFirst || t.rec.AskFirst) && len(t.prof.Duplicate) > 0
-	g.OwnKey = t.rec.KeyOfOneCall() && t.cfg.randomKeys
-	g.Late, g.LeastDelay = t.engine.late != nil, t.prof.MinDelay
-	return g
+	return t.given.With(&t.rec, operation.Means{
+		AsksFirst: t.cfg.Retry.AskFirst, Finds: len(t.prof.Duplicate) > 0, RandomKeys: t.cfg.randomKeys,
+		Late: t.engine.late != nil, LeastDelay: t.prof.MinDelay,
+	})
 }
 
 // readBy sets the profile for reading answers, nil if it is not known. The facts of a profile may have changed
@@ -63,7 +62,11 @@ func (t *task) givenNow() operation.Given {
 // made.
 func (t *task) readBy(p *profile.Profile) {
 	t.prof = p
-	t.given.OtherFacts = p != nil && t.rec.Facts != "" && t.rec.Facts != t.cfg.profiles().facts(p)
+	facts := ""
+	if p != nil {
+		facts = t.cfg.profiles().facts(p)
+	}
+	t.given.OtherFacts = operation.OtherFacts(t.rec.Facts, facts)
 }
 
 // lacks returns the first need of the run's record not met by the client; Need is acts.Nothing if there is
