@@ -85,6 +85,15 @@ func TestAllowsSend(t *testing.T) {
 	}
 }
 
+// TestAllowsSendAtTheFirstTime: a record without a mark has none at the time that a zero mark names either.
+func TestAllowsSendAtTheFirstTime(t *testing.T) {
+	t.Parallel()
+	mark := acts.ClaimMark{Until: time.Time{}.Add(time.Minute), Length: time.Minute}
+	if mark.AllowsSend(&persist.Record{}, time.Time{}) {
+		t.Error("a record without a mark is sent")
+	}
+}
+
 // TestMarked: the marked record says what the claim has written: maybe sent, first at the time of the claim, and until the send may be over.
 func TestMarked(t *testing.T) {
 	t.Parallel()

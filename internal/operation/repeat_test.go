@@ -11,7 +11,8 @@ import (
 )
 
 // persist.Record.CheckRepeat cannot import this package, and says the same: nil where an Enqueue would write nothing, and otherwise the
-// verdict of Judge. All states, effects, answers and marks are compared, for the same request, another one, and one that cannot be compared.
+// verdict of its error, by Open, PromiseOf and Judge. All states, effects, answers and marks are compared, erased records and placeholders, too, for the same
+// request, another one, and one that cannot be compared.
 func TestCheckRepeatSaysAsEnqueue(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
@@ -25,17 +26,7 @@ func TestCheckRepeatSaysAsEnqueue(t *testing.T) {
 			rec := r.Clone()
 			rec.Created, rec.State, rec.Effect, rec.Answer, rec.Evidence = now, persist.StatePending, persist.EffectUnknown, nil, nil
 			change(&rec)
-			op := operation.OpOf(&r, 0)
-			want := map[operation.Verdict]error{operation.NoEffect: persist.ErrNoEffect, operation.Final: persist.ErrFinal,
-				operation.Unknown: persist.ErrOutcomeUnknown}[operation.Judge(op.Standing, know)]
-			if know == operation.Same {
-				switch hadNoEffect := r.Evidence == nil && (op.Standing == operation.Refused || op.Standing == operation.Absent); {
-				case operation.PromiseOf(&op, now) == operation.PromisesKept:
-					want = nil
-				case hadNoEffect && r.ReplacedBy != "", hadNoEffect && operation.NotesTold(&r):
-					want = persist.ErrOutcomeUnknown // Enqueue is told of the other one, or notes first that it tells the end: a transaction can do neither
-				}
-			}
+			want := saysEnqueue(&r, know, now)
 			err := r.CheckRepeat(&rec)
 			if want == nil && err != nil || want != nil && !errors.Is(err, want) {
 				t.Errorf("%v %v: CheckRepeat: %v, want %v", describe(&r), know, err, want)
@@ -48,8 +39,49 @@ func TestCheckRepeatSaysAsEnqueue(t *testing.T) {
 	}
 }
 
-// allRecords returns a record for each combination of the fields read by CheckRepeat.
+// saysEnqueue returns the verdict of an Enqueue on a record, nil if it writes nothing and succeeds. A transaction cannot look at what stands in the place of the
+// record, nor note that it tells an end: of a record without an effect it says "unknown" then.
+func saysEnqueue(r *persist.Record, know operation.Knowledge, now time.Time) error {
+	op := operation.OpOf(r, 0)
+	verdict := operation.Unknown
+	call := operation.Call{Request: know, Enqueues: true, Replaced: r.ReplacedBy != "" && r.Evidence == nil}
+	switch call.Open(&op) {
+	case operation.SaysErased, operation.SaysOther:
+		verdict = operation.Judge(operation.ToldStanding(r), operation.Other)
+	case operation.Promises:
+		switch operation.PromiseOf(&op, now) {
+		case operation.PromisesKept:
+			return nil
+		case operation.PromisesEnded:
+			if hadNoEffect := op.HadNoEffect() && r.Evidence == nil; !hadNoEffect || !operation.NotesTold(r) {
+				verdict = operation.Judge(operation.ToldStanding(r), operation.Same)
+			}
+		}
+	}
+	return map[operation.Verdict]error{
+		operation.NoEffect: persist.ErrNoEffect, operation.Final: persist.ErrFinal, operation.Unknown: persist.ErrOutcomeUnknown,
+	}[verdict]
+}
+
+// allRecords returns a record for each combination of the fields read by CheckRepeat; of those that have ended an erased one, and placeholders.
 func allRecords(now time.Time) (all []persist.Record) {
+	for _, r := range standing(now) {
+		all = append(all, r)
+		if r.State.Final() {
+			r.Erase([]byte("secret"))
+			all = append(all, r)
+		}
+	}
+	for _, r := range []persist.Record{{State: persist.StateHeld, HoldReason: persist.HoldPredecessor}, {State: persist.StateSettled, Effect: persist.EffectAbsent}} {
+		r.Fingerprint, r.Recipe, r.Content, r.Created, r.ReplacedBy = []byte("same"), "r", "same", now.Add(-time.Minute), "k:gen=2"
+		r.Acts = []persist.Act{{Did: persist.ActSkipped}}
+		all = append(all, r)
+	}
+	return all
+}
+
+// standing returns the records with their texts, and those that are operations.
+func standing(now time.Time) (all []persist.Record) {
 	for _, state := range []persist.State{persist.StatePending, persist.StateHeld, persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned} {
 		for _, effect := range []persist.Effect{persist.EffectUnknown, persist.EffectHappened, persist.EffectRefused, persist.EffectAbsent} {
 			for _, answer := range []*persist.Answer{nil, {Status: 201}, {Status: 202}, {Status: 402}, {Status: 409, AlreadyDone: true}} {
