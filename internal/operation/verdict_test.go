@@ -159,3 +159,16 @@ func TestStandings(t *testing.T) {
 		}
 	}
 }
+
+// TestContradictedAbsence: an absence that an event of the API contradicts is an end of which the effect is not known.
+func TestContradictedAbsence(t *testing.T) {
+	t.Parallel()
+	rec := persist.Record{State: persist.StateSettled, Effect: persist.EffectAbsent}
+	if got := StandingOf(&rec); got != Absent {
+		t.Errorf("standing %d, want Absent", got)
+	}
+	rec.Evidence = &persist.Evidence{Event: "e"}
+	if got := StandingOf(&rec); got != Ended {
+		t.Errorf("with evidence: standing %d, want Ended", got)
+	}
+}
