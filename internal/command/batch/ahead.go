@@ -21,8 +21,9 @@ type readRow struct {
 	key   oncehttp.Key
 	entry entry
 	mark  mark
-	// account, origin and recipe are those of its record. Only the survey asks.
+	// account, origin, recipe and protected are those of its record. Only the survey asks.
 	account, origin, recipe string
+	protected               bool
 	// amount and currency are those of --sum. Only the survey asks.
 	amount   results.Decimal
 	currency string

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -196,7 +197,7 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 	if c = d.replaced(ctx, r, &rec); c != "" {
 		return c, false, nil
 	}
-	if why := unsentText(&rec, time.Now()); why != "" {
+	if why := cmp.Or(unsentText(&rec, time.Now()), d.distrusts(ctx, r, &rec)); why != "" {
 		d.note(r, fmt.Sprintf("the key %q is not sent again: %s", rec.Key, why))
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
 	}

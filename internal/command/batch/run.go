@@ -199,6 +199,9 @@ func (b *batch) do(ctx context.Context, j *job) results.Line {
 	}
 	// A row that is new to the journal has nothing to wait for.
 	if repeated := j.of != r.Number; b.unfinished || repeated {
+		if l, distrusted := b.distrusted(ctx, r); distrusted {
+			return l
+		}
 		if l, waits := b.notDue(ctx, r); waits {
 			return l
 		}

@@ -305,3 +305,29 @@ func collided(rec *persist.Record, what, which string) results.Line {
 		Error: &results.LineError{Code: "key_reused", Message: what + " is " + rec.State.String() + " with other content than this row (" + which + "), so that nothing was sent"},
 	}
 }
+
+// distrusts returns a text about the row's operation rec, as [session.Distrusts] does.
+func (b *batch) distrusts(ctx context.Context, r *input.Row, rec *persist.Record) string {
+	if !b.survey.exposed {
+		return ""
+	}
+	req, err := b.plan.request(ctx, r)
+	if err != nil {
+		return "" // cannot be: the survey made the same request
+	}
+	prepared, err := b.survey.client.Prepare(req, oncehttp.Key(rec.Key))
+	if err != nil || !request.Same(&prepared, rec) {
+		return ""
+	}
+	return session.Distrusts(rec, &prepared, time.Now())
+}
+
+// distrusted returns the line of a row that is not sent again, since this run's profile does not trust its key.
+func (b *batch) distrusted(ctx context.Context, r *input.Row) (results.Line, bool) {
+	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation))
+	if err != nil {
+		return results.Line{}, false
+	}
+	why := b.distrusts(ctx, r, &rec)
+	return session.Distrusted(&rec, why, words.ShellQuote(b.session.Place.Arg)), why != ""
+}

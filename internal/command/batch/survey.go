@@ -27,6 +27,7 @@ type survey struct {
 	account string           // of every record, including the scoping headers
 	origin  string           // of every record
 	recipe  string           // of every record's fingerprint
+	exposed bool             // no key protects a second send of some row
 	client  *oncehttp.Client // prepares requests, and sends none
 	repeats []repeat         // in the order of the rows
 	totals  results.Totals   // of all rows, if there is a --sum
@@ -134,6 +135,7 @@ func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(in
 		err := r.err
 		if err == nil {
 			s.account, s.origin, s.recipe = r.account, r.origin, r.recipe
+			s.exposed = s.exposed || !r.protected
 			if p.sum >= 0 {
 				above := s.totals.All(r.currency)
 				s.suspects.addsUp(r, &r.amount, above.Rows, &above.Sum)
@@ -169,7 +171,7 @@ func (s *survey) check(ctx context.Context, in *input.File, p *plan, r *readRow)
 	req, err := p.request(ctx, &r.Row)
 	if err == nil {
 		rec, perr := s.client.Prepare(req, r.key)
-		r.account, r.origin, r.recipe, err = rec.Account, rec.Origin, rec.Recipe, terminal.Plain(perr)
+		r.account, r.origin, r.recipe, r.protected, err = rec.Account, rec.Origin, rec.Recipe, rec.Protected, terminal.Plain(perr)
 		r.mark.request = half(rec.Fingerprint)
 	}
 	if err != nil {

@@ -85,6 +85,9 @@ func (g Group) nextStep(journal string, generation int) string {
 		if g.Code == CodeCredentials {
 			return giveAgain
 		}
+		if g.Code == CodeDistrusted {
+			return "they were begun under a profile by which the API knows their keys, and by this run's it does not: nothing is sent again; look at the server, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " + journal
+		}
 		if g.Code == codeNotAgain {
 			return "nothing was sent again, as the rows' messages say; then " + runAgain
 		}

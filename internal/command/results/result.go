@@ -327,10 +327,11 @@ func answerIsGone(err error) bool {
 
 // Codes of errors of this command.
 const (
-	CodeInterrupted = "interrupted"    // the end of its client broke off the call
-	CodeEarlierRow  = "earlier_row"    // a row that --ordered-by puts before this one has not ended
-	codeNotAgain    = "not_sent_again" // an earlier call sent it, and this one nothing
-	CodeSettled     = "settled"        // a person settled the operation as absent
+	CodeInterrupted = "interrupted"     // the end of its client broke off the call
+	CodeEarlierRow  = "earlier_row"     // a row that --ordered-by puts before this one has not ended
+	codeNotAgain    = "not_sent_again"  // an earlier call sent it, and this one nothing
+	CodeDistrusted  = "key_not_trusted" // the operation was begun under a profile that trusts its key, and this run's does not
+	CodeSettled     = "settled"         // a person settled the operation as absent
 )
 
 // LineError is the reason for an operation not done: a code to sort by and a sentence.

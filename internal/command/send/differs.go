@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // explained adds to the error of a key that belongs to another request the names of what differs: the method, the server, the path or query, members of the body, or
@@ -19,12 +23,7 @@ func explained(ctx context.Context, ses *session.Session, cfg oncehttp.Config, r
 	if !errors.Is(err, oncehttp.ErrKeyReused) || !errors.As(err, &e) || e.Sends > 0 || ses.Journal == nil {
 		return err
 	}
-	cfg.KeepFields = nil // of a request that is only compared
-	probe, broken := session.OpenUnjournaled(cfg)
-	if broken != nil {
-		return err
-	}
-	prepared, broken := probe.Client.Prepare(req, e.Key)
+	prepared, broken := prepare(cfg, req, e.Key)
 	if broken != nil {
 		return err
 	}
@@ -33,4 +32,40 @@ func explained(ctx context.Context, ses *session.Session, cfg oncehttp.Config, r
 		return err
 	}
 	return fmt.Errorf("%w; what differs: %s", err, view.Differences(&prepared, &standing))
+}
+
+// prepare returns the record of a request that is only compared.
+func prepare(cfg oncehttp.Config, req *http.Request, key oncehttp.Key) (persist.Record, error) {
+	cfg.KeepFields = nil
+	probe, err := session.OpenUnjournaled(cfg)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return probe.Client.Prepare(req, key)
+}
+
+// distrusts ends a send whose operation is not sent again, since its profile does not trust the key under which it was begun: see [session.Distrusts].
+func (f *sendFlags) distrusts(ctx context.Context, ses *session.Session, cfg oncehttp.Config, req *http.Request, s terminal.Streams) error {
+	if f.key == "" || ses.Journal == nil {
+		return nil
+	}
+	prepared, err := prepare(cfg, req, oncehttp.Key(f.key))
+	if err != nil || prepared.Protected {
+		return nil // the client says it
+	}
+	standing, err := ses.Journal.Get(ctx, prepared.ID)
+	if err != nil || !request.Same(&prepared, &standing) {
+		return nil
+	}
+	why := session.Distrusts(&standing, &prepared, time.Now())
+	if why == "" {
+		return nil
+	}
+	l := session.Distrusted(&standing, why, words.ShellQuote(ses.Place.Arg))
+	if f.json {
+		if _, err := s.Out.Write(l.Marshal()); err != nil {
+			return err
+		}
+	}
+	return &terminal.ExitError{Status: l.Exit, Err: fmt.Errorf("%q: %s", l.Key, l.Why())}
 }

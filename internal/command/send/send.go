@@ -180,6 +180,9 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	if err := f.KeepDeclines(ctx, ses, func(text string) { f.note(s, "%s", text) }); err != nil {
 		return errors.Join(err, ses.Close())
 	}
+	if err := f.distrusts(ctx, ses, cfg, request(), s); err != nil {
+		return errors.Join(err, ses.Close())
+	}
 	explain := func(err error) error { return explained(ctx, ses, cfg, request(), err) }
 	return terminal.JoinExit(f.send(ctx, ses, request(), explain, s), ses.Close())
 }

@@ -1,0 +1,45 @@
+package batch_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// TestProfileNoneLater: rows in doubt that were begun under a profile with keys are not sent again by a run that says that the API takes none, neither by batch nor by send; the
+// dry run says so, and nothing is left of it once a person has said what happened.
+func TestProfileNoneLater(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	dir := t.TempDir()
+	file, journal := commandtest.WriteFile(t, filepath.Join(dir, "in.csv"), "id\na\nb\n"), filepath.Join(dir, "send.db")
+	batch := commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--max-attempts", "1")
+	send := commandtest.Fast("send", "POST", s.URL, "-d", "{}", "--key", "k", "--journal", journal, "--json", "--max-attempts", "1")
+	commandtest.Run(t, batch...).Want(t, terminal.ExitUnknown)
+	commandtest.Run(t, send...).Want(t, terminal.ExitUnknown)
+	const why = "it may have been sent, under the profile draft-07, by which the API knows its key; by this run's it does not, so that nothing is sent again"
+	if got := commandtest.Run(t, append(batch, "--profile", "none", "--dry-run")...).Want(t, terminal.ExitOK); !strings.Contains(got.Err, why) || !strings.Contains(got.Err, "2 pending; 0 would be sent") {
+		t.Errorf("--dry-run: %q", got.Err)
+	}
+	got := commandtest.Run(t, append(batch, "--profile", "none")...).Want(t, terminal.ExitUnknown)
+	for _, l := range append(got.Lines(t), commandtest.Run(t, append(send, "--profile", "none")...).Want(t, terminal.ExitUnknown).Only(t)) {
+		if l.Result != results.Unknown || l.Error.Code != "key_not_trusted" || l.Sends != 1 || !strings.HasPrefix(l.Why(), why+"; look at the server, and say what happened: oncehttp journal settle ") {
+			t.Errorf("%+v", l)
+		}
+	}
+	if !strings.Contains(got.Err, "2 unknown (key not trusted): they were begun under a profile by which the API knows their keys") {
+		t.Errorf("stderr %q", got.Err)
+	}
+	if n := s.Sends.Load(); n != 3 {
+		t.Errorf("%d sends, want three", n)
+	}
+	for _, key := range []string{"o:a", "o:b"} {
+		commandtest.Run(t, "journal", "settle", key, "--happened", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK)
+	}
+	commandtest.Run(t, append(batch, "--profile", "none")...).Want(t, terminal.ExitOK)
+}

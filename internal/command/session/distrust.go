@@ -1,0 +1,33 @@
+package session
+
+import (
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Distrusts returns a text about an operation that may have been sent and would be sent again, since its record says that its key protects that, while this run's profile says of
+// the same request that no key does; "" for any other. The client goes by the record; the person who now says that the API takes no keys knows better.
+func Distrusts(rec *persist.Record, prepared *persist.Record, now time.Time) string {
+	if prepared.Protected || !rec.Protected || rec.State != persist.StatePending || !rec.MaybeSent {
+		return ""
+	}
+	op := operation.OpOf(rec, 0)
+	if op.Protected = false; operation.ProspectOf(&op, now) == operation.WillBeProven {
+		return ""
+	}
+	return "it may have been sent, under the profile " + words.Clip(rec.Profile) + ", by which the API knows its key; by this run's it does not, so that nothing is sent again"
+}
+
+// Distrusted returns the line of such an operation. journal is the value of --journal, for a shell.
+func Distrusted(rec *persist.Record, why, journal string) results.Line {
+	return results.Line{
+		Key: rec.Key, Result: results.Unknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), Exit: terminal.ExitUnknown, Attempts: rec.Attempts, Sends: rec.Sends,
+		Error: &results.LineError{Code: results.CodeDistrusted, Message: why + "; look at the server, and say what happened: oncehttp journal settle " + words.ShellQuote(SeenKey(rec)) + " --happened (or --absent) --journal " + journal},
+	}
+}
