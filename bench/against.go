@@ -130,8 +130,8 @@ func writeSideModule(dir, checkout string) error {
 	)
 }
 
-// burst lets the side send operations for d and waits for its figures. One burst at a time; after an error the side is not to be
-// used.
+// burst lets one side of the comparison, a process with one version of the code, send operations for the time d, and returns its figures. Only one
+// burst may run at a time. After an error the side cannot be used any more.
 func (s *side) burst(workers int, d time.Duration, url string) (r sideBurst, err error) {
 	if _, err := fmt.Fprintln(s.stdin, workers, d, url); err != nil {
 		return r, err

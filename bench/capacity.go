@@ -213,7 +213,8 @@ func (c *capacity) size() (s size, err error) {
 	return s, err
 }
 
-// measure calls at the rate until the time is over, sweeps beside it, and records figures for each tenth of the time.
+// measure begins calls at the given rate until the time is over, while sweeps run. It records the figures of each tenth of the time, and the totals.
+// It is an error if the requests at the server are not one for each operation, or if a call failed.
 func (c *capacity) measure(url string, length time.Duration, ended int64) error {
 	group := fmt.Sprintf("%d operations a second for %v beside %d ended keys, sealed, 20 ms server", c.rate, length, ended)
 	before, err := c.size()
@@ -272,7 +273,8 @@ func (c *capacity) measure(url string, length time.Duration, ended int64) error 
 	return nil
 }
 
-// sweep sweeps the journal once in every, until ctx ends. It returns the number of changed records. Failures go to c.failed.
+// sweep sweeps the journal after each interval, until ctx ends: it removes answers that are not needed any more. It returns the number of changed
+// records, and adds failures to c.failed.
 func (c *capacity) sweep(ctx context.Context, every time.Duration) (all int64) {
 	for {
 		select {

@@ -208,8 +208,8 @@ func naiveContender(dir string) (*contender, error) {
 	}, nil
 }
 
-// rawContender returns the limit: the same promise, kept by a log without an index. It waits until the first entry of an
-// operation is durable, and not for the second.
+// rawContender returns the fastest program possible with the same promise, as the limit for comparison. Its log has no index: an operation waits
+// until its first entry is durable, and not for the second.
 func rawContender(dir string) (*contender, error) {
 	log, err := openRawLog(filepath.Join(dir, "raw.log"), fdatasync)
 	if err != nil {

@@ -101,6 +101,8 @@ func pick[T any](b *bench, full, tiny T) T {
 	return full
 }
 
+// main runs the benchmark, or one role of it: sections start this program again as a server or as a worker, with the name of the role as the first
+// argument.
 func main() {
 	if len(os.Args) > 1 {
 		if role, found := roles()[os.Args[1]]; found {

@@ -70,8 +70,10 @@ func (r *report) begin(s section) {
 	r.Sections = append(r.Sections, &sectionReport{Name: s.name, About: s.about})
 }
 
+// last returns the section of the report that runs now. There is always one: run begins it before it measures.
 func (r *report) last() *sectionReport { return r.Sections[len(r.Sections)-1] }
 
+// end notes the duration of the section that ends.
 func (r *report) end(d time.Duration) { r.last().Seconds = d.Round(time.Millisecond).Seconds() }
 
 // add records a figure outside of charts. Without samples it records nothing.

@@ -30,7 +30,7 @@ type round struct {
 	answers  []*answer // parallel to links
 }
 
-// wide reports whether the round has the full number of requests at once.
+// wide reports whether this round sends the full number of requests at once (burstWidth), and not the smaller number of the later rounds.
 func (b *round) wide() bool { return b.width == burstWidth }
 
 // keptOut reports whether the round shows nothing: no duplicate had an outcome, and a rate

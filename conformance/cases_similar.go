@@ -190,7 +190,8 @@ func (x *trial) wantOther(op *operation, first, a *answer) {
 	}
 }
 
-// largeNumbers sends two requests under one key whose numbers differ by one and are equal as 64-bit floats. They are two requests.
+// largeNumbers runs a test case: two requests under one key, with numbers that differ by one and are equal as 64-bit floats. The server must not take
+// the second for a repeat of the first.
 func largeNumbers(x *trial) {
 	op := x.newOperation()
 	number := func(n string) func(*operation) {

@@ -211,8 +211,8 @@ func (r *runner) settle(ctx context.Context, x *trial) {
 // recountParallel is how many counts are asked for at once.
 const recountParallel = 16
 
-// recount asks the witness for the count of each claim, recountParallel at once. The result is
-// parallel to claims; 0 also means that the witness gave no answer.
+// recount asks the target's witness, a URL that counts effects, for the present count of each claim, a first count of one reference. It sends
+// recountParallel questions at once. The result is parallel to claims; 0 also stands for a failed question.
 func (r *runner) recount(ctx context.Context, claims []claim) []int {
 	counts := make([]int, len(claims))
 	places := make(chan struct{}, recountParallel)
@@ -308,8 +308,8 @@ func (x *trial) wantFirst(op *operation, first, again *answer, where string) boo
 	return x.atMost(op, 1, n, "its reference") && x.spared(lost, n == 1, "1 effect of both answers", "%s of both answers", plural(n, "effect"))
 }
 
-// twoNames returns the harm of two successes of op with different names: twice, or otherwise
-// if a counter shows one effect only. It registers a claim for late effects.
+// twoNames returns the harm of two successes of one operation that name different resources. It is twice (two effects), unless a counter shows one
+// effect only: then the answers are merely wrong (otherwise). The count is repeated later for late effects.
 func (x *trial) twoNames(op *operation) harm {
 	if !x.counts() {
 		return twice

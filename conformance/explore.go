@@ -90,7 +90,7 @@ func (a *attempt) failed() bool {
 	return a.did && (a.x.worst() == VerdictFail || a.x.worst() == VerdictWarn)
 }
 
-// judgement returns the judgement of an attempt that was sent whole.
+// judgement returns the judgement of a sequence of requests that was sent whole: its checks compare the answers with what a server may decide.
 func (a *attempt) judgement() judgement { return judgement{trial: a.x, play: a.p} }
 
 // batch draws and plays sequences from number on, Options.Parallel at most, beside each other,
@@ -196,8 +196,8 @@ func (s *search) pursue(ctx context.Context, a *attempt) {
 	s.report1(failed[0], len(failed), played)
 }
 
-// again plays a sequence until it fails, tries times at most. It returns the failed attempt,
-// nil if there is none, and the number of plays.
+// again sends a drawn sequence of requests until the answers break a rule, tries times at most. It returns the attempt that failed, or nil, and the
+// number of attempts. So it tells a fault of the server from chance.
 func (s *search) again(ctx context.Context, drawn *sequence, tries int) (*attempt, int) {
 	for n := range tries {
 		a := s.begin(drawn.clone(), fmt.Sprint("again ", s.histories, " ", s.spent.Load(), " ", n), &Case{ID: exploredIDs + "search", Level: LevelSafety})
@@ -209,9 +209,8 @@ func (s *search) again(ctx context.Context, drawn *sequence, tries int) (*attemp
 	return nil, tries
 }
 
-// report1 adds the finding of an attempt that failed in failed of tries plays. Fewer than
-// confirmations failures make it inconclusive, and "odd". The search leaves its relations out
-// from then on; those of an odd one from the third time.
+// report1 adds the finding of a sequence that broke a rule in failed of tries attempts. With fewer failures than confirmations it is inconclusive
+// ("odd"). From then on the search draws no such sequence; after an odd one only from the third time.
 func (s *search) report1(a *attempt, failed, tries int) {
 	ids := a.relations(s.order)
 	c := s.finding(ids)

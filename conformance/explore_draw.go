@@ -139,8 +139,8 @@ func (d *drawer) more(ways, changes []string, random *rand.Rand) []string {
 	return ids
 }
 
-// mixAll puts relations into s: first the changes, then the ways of sending. Of several
-// relations of keys only the first counts.
+// mixAll adds randomly drawn differences to the sequence s of requests: first those of their contents, then the ways of sending, such as a pause. Of
+// several differences of keys only the first counts.
 func (d *drawer) mixAll(s *sequence, ids []string, random *rand.Rand) {
 	keyed := false
 	for _, id := range ids {
@@ -166,7 +166,8 @@ func (d *drawer) holdsFound(s *sequence) bool {
 	})
 }
 
-// mix puts a way of sending into a sequence: a form of its requests, a repeat, a pause, an overlap, a client that leaves, or a failure. id names it.
+// mix adds one randomly drawn difference to a sequence of requests. id names it: a form of the request on the wire, a repeat, a pause, an overlap, a
+// client that leaves, or a failure of the server.
 func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 	switch {
 	case d.known[id].bearing == sameForm:

@@ -23,8 +23,8 @@ type consequence struct {
 	impact, fix string
 }
 
-// consequences returns, for each kind of harm that a finding can show, its level, its impact on a customer, and the advice. The case's own harm has
-// none here.
+// consequences returns a text for each kind of harm that a finding can show: its level, its impact on a customer, and the advice. A case with a harm
+// of its own has these texts in the case.
 func consequences() map[harm]consequence {
 	return map[harm]consequence{
 		twice: {LevelSafety, "What was asked for once has happened more than once: the customer is charged again.",

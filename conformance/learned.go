@@ -19,8 +19,8 @@ type lesson struct {
 	pass, fail, seen string
 }
 
-// lessons returns the sentences about the target that results of cases teach, in the order of Report.Learned: for each a heading, a case, and the
-// words for its verdicts.
+// lessons returns the sentences that the report says about the target, in the order of Report.Learned. Each has a heading, a case, and the words for
+// a pass and for a failure of that case.
 func lessons() []lesson {
 	return []lesson{
 		{"takes", "key/missing", "", "", "without a key: "},

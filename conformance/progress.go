@@ -88,7 +88,8 @@ func (p *progress) finish(c Result) {
 	}
 }
 
-// confirm replaces the result of a case after further tries. It does not call Options.Done.
+// confirm replaces the result of a case after it was run again to confirm a failure. It does not call Options.Done, which has heard of the case
+// already.
 func (p *progress) confirm(c Result, failedAlways bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

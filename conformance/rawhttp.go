@@ -166,7 +166,7 @@ func (l *link) headOnly() int {
 // server need not send it.
 func (l *link) awaitContinue(wait time.Duration) bool { return l.status(wait) == "100" }
 
-// answered reports whether the final answer has begun to arrive.
+// answered reports whether the final answer to the current request has begun to arrive: its status is read, and is no 1xx.
 func (l *link) answered() bool {
 	status := l.status(time.Millisecond)
 	return status != "" && status[0] != '1'

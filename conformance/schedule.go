@@ -84,8 +84,8 @@ func (r *runner) serial(ctx context.Context, cases []Case, sticky bool) {
 	all.Wait()
 }
 
-// beside runs cases at the same time, Options.Parallel at most, until each has
-// given its slot back; some may still be at work (r.trials).
+// beside runs cases at the same time, Options.Parallel at most. It returns when each has ended, or only waits for late effects: it has then given
+// back its slot, the permission to disturb others. r.trials counts those still at work.
 func (r *runner) beside(ctx context.Context, cases []Case) {
 	slots := make(chan struct{}, r.o.Parallel)
 	var all sync.WaitGroup
@@ -113,9 +113,8 @@ func (r *runner) launch(ctx context.Context, c Case, slots chan struct{}, left f
 	})
 }
 
-// perform tries a case, and stores its worst result once late effects have had their time. It
-// gives s back before that wait. required: other cases depend on this one; after a failure it
-// is tried again at once, since they are skipped only if it fails each time.
+// perform runs a case, and stores its worst result. Before the wait for late effects it gives back s, the permission to disturb other cases.
+// required: other cases depend on this one. After a failure it runs again at once, since they are skipped only if it fails each time.
 func (r *runner) perform(ctx context.Context, c *Case, s *slot, required bool) {
 	if why := r.unfit(c); why != "" {
 		r.progress.tried(c, false)
@@ -150,9 +149,8 @@ func (r *runner) perform(ctx context.Context, c *Case, s *slot, required bool) {
 	r.progress.finish(result)
 }
 
-// performEarly tries a case with long waits twice, at once, before the cases in c.After have
-// been tried. Its result counts only if they have not failed; otherwise the case is skipped.
-// It holds no slot.
+// performEarly runs a case with long waits twice, before the cases that it depends on (c.After) have ended: the whole run takes less time. If one of
+// those fails then, the case counts as skipped. Otherwise the worse of the two results counts.
 func (r *runner) performEarly(ctx context.Context, c *Case) {
 	if why := r.unfit(c); why != "" {
 		r.progress.tried(c, false)

@@ -22,9 +22,8 @@ type volumeRun struct {
 // floodTime bounds one call of flood.
 const floodTime = 20 * time.Second
 
-// flood sends operations, Options.Parallel at a time, and returns those sent within floodTime,
-// in the order of ops. It ends early with the case. Nothing of it is evidence until
-// showFlooded.
+// flood sends many operations, Options.Parallel at a time, for floodTime at most. It returns those that were sent, in the order of ops. It ends early
+// with the case. The report gets none of them before showFlooded.
 func (v volumeRun) flood(ops []*operation, note string) []*flooded {
 	all := make([]*flooded, len(ops))
 	end := time.Now().Add(floodTime)

@@ -69,11 +69,13 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 	}
 }
 
+// Close ends Accept and refuses further connections. It may be called more than once.
 func (l *pipeListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
+// Addr returns the address of the server, which is always the same.
 func (l *pipeListener) Addr() net.Addr { return pipeAddr(0) }
 
 // dial makes a connection and waits until the server accepts it, or ctx ends. After Close of the listener its error
@@ -139,14 +141,19 @@ func (c *pipeConn) asTCP(op string, err error) error {
 	return &net.OpError{Op: op, Net: "pipe", Err: syscall.ECONNRESET}
 }
 
-func (c *pipeConn) LocalAddr() net.Addr  { return c.local }
+// LocalAddr returns the address of this end.
+func (c *pipeConn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr returns the address of the other end.
 func (c *pipeConn) RemoteAddr() net.Addr { return c.remote }
 
 // pipeAddr is the address of an end: the number of the connection for the client, 0 for the server.
 type pipeAddr int64
 
+// Network implements [net.Addr].
 func (pipeAddr) Network() string { return "pipe" }
 
+// String returns a host and a port, as net/http and logs expect them. The names cannot be dialled.
 func (a pipeAddr) String() string {
 	if a == 0 {
 		return "mock.test:80"

@@ -44,8 +44,7 @@ type Send struct {
 	context context.Context // the request's: it ends when the client leaves
 }
 
-// Waiting reports whether the client is known to be still connected. It may be
-// called at any time.
+// Waiting reports whether the client that sent this request is still connected, as far as the server knows. It may be called at any time.
 func (s *Send) Waiting() bool { return s.context.Err() == nil }
 
 // HasRead reports whether the client that sent s is known to have read the answer to an earlier send: s came on the

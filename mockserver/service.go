@@ -28,8 +28,8 @@ type service struct {
 	lists      *lists               // nil: the mock has no lists for the API
 }
 
-// newService returns the service for an API. owner returns the owner of resources that a request creates and lists;
-// it is called only after the server is complete.
+// newService returns the mock's service for an API, which has resources and lists. owner returns the caller to whom the resources of a request
+// belong. It is called only after the server is complete.
 func newService(p *profile.Profile, owner func(*http.Request) keylayer.Digest) *service {
 	return &service{resources: map[string]map[string]any{}, references: keylayer.NewReferences(p), lists: newLists(p, owner)}
 }

@@ -91,7 +91,7 @@ func (d *tokenDesk) nextFault() (f Fault) {
 	return f
 }
 
-// use marks a token as used by an effect. Any other text is ignored.
+// use marks a token as used: the server made an effect for it, and the token allows no other one. Any other text is ignored.
 func (d *tokenDesk) use(token string) {
 	if d == nil {
 		return

@@ -72,7 +72,10 @@ var (
 // oversized is the type of ErrTooLarge.
 type oversized struct{}
 
+// Error returns the text of ErrTooLarge.
 func (oversized) Error() string { return "persist: record is larger than the journal takes" }
+
+// Unwrap makes errors.Is match ErrInvalid, too.
 func (oversized) Unwrap() error { return ErrInvalid }
 
 // SecretSize is the length of a journal's secret in bytes.
@@ -81,7 +84,10 @@ const SecretSize = 32
 // unreadable is the type of ErrSealed.
 type unreadable struct{}
 
+// Error returns the text of ErrSealed.
 func (unreadable) Error() string { return "persist: sealed record" }
+
+// Unwrap makes errors.Is match ErrCorrupt, too.
 func (unreadable) Unwrap() error { return ErrCorrupt }
 
 // Journal keeps records. All methods are safe for concurrent use by any number

@@ -141,6 +141,7 @@ func checkBody(p *Profile) error {
 	return nil
 }
 
+// checkMethods checks the methods of the profile.
 func checkMethods(p *Profile) error { return checkMethodList(p.Methods) }
 
 // checkMethodList refuses texts that are no methods, methods without keys at any API, and a method listed twice.

@@ -32,6 +32,8 @@ type burst struct {
 	Error  string  // of the first operation that failed; empty: none, and the figures count
 }
 
+// main runs one load with the checkout that it was built with, and prints its figures as JSON. The benchmark builds this program twice, to compare
+// two checkouts.
 func main() {
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "side:", err)

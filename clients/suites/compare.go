@@ -34,7 +34,8 @@ type modeReport struct {
 	unused   []exception        // expected failures that passed
 }
 
-// runSuite builds a suite and runs it in each mode. Failed tests are in the report. An error means that the suite could not be run.
+// runSuite builds the tests of an SDK and runs them in each mode: unchanged, and with oncehttp under each http.Client in them. The report has the
+// failed tests. An error means that the suite could not be run.
 func runSuite(ctx context.Context, s suite, overlay string, o options) (*report, error) {
 	begun := time.Now()
 	note("%s: building", s.name)

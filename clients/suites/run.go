@@ -35,9 +35,8 @@ type results map[string]*result
 // before.
 const restartsMax = 6
 
-// run runs the tests of a package in a mode; "" is without oncehttp. If the binary ends early,
-// by a panic or its timeout, its open tests count as failed, and the others run again without
-// them, restartsMax starts in all.
+// run runs the tests of a package with oncehttp as its client in this mode; "" is without oncehttp. If a panic or the timeout ends the test binary
+// early, its open tests count as failed. The others run again without them, in restartsMax starts at most.
 func (t *tests) run(ctx context.Context, rel, mode string, timeout time.Duration) (results, error) {
 	all := results{}
 	var crashed []string

@@ -5,4 +5,5 @@ package main
 
 import "github.com/oncehttp/oncehttp/internal/command"
 
+// main runs the command oncehttp. All of it is in package command, so that tests reach it.
 func main() { command.Main() }

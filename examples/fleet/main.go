@@ -28,6 +28,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
 
+// main runs the example, or one worker process of it: the example starts itself again with another first argument.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

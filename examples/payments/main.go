@@ -24,6 +24,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
+// main runs the example, or the process that charges orders: the example starts itself again as one, to kill it.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -22,6 +22,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
+// main runs the example with its journal in a temporary folder, until it ends or is interrupted.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

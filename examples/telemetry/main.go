@@ -27,6 +27,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
+// main runs the example until it is interrupted. With -v it prints the spans, too.
 func main() {
 	address := flag.String("addr", "127.0.0.1:9464", "where /orders and /metrics are served")
 	verbose := flag.Bool("v", false, "print spans, and the log at info")

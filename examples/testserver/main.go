@@ -67,7 +67,8 @@ func (s *shop) work(r *http.Request, body []byte) answer {
 	return answer{http.StatusCreated, map[string]any{"id": fmt.Sprint("p", len(s.effects)), "reference": order.Reference}}
 }
 
-// first looks, then works, then stores; the key alone is looked up.
+// first is the faulty key layer of this example: it looks the key up, runs the request, and stores a success, in three steps. Two requests at the
+// same time may both find no key. It also compares no bodies: another request under a known key gets the first answer.
 func first(s *shop, key string, r *request) answer {
 	s.mu.Lock()
 	known := s.records[key]
@@ -192,6 +193,7 @@ func newShop(which string) *shop {
 	return s
 }
 
+// main serves a shop. Its arguments are the port, and the key layer: right, or first for the one with faults.
 func main() {
 	args := append(os.Args[1:], "0", "first")
 	listener, err := net.Listen("tcp", "127.0.0.1:"+args[0])

@@ -50,10 +50,11 @@ type Call struct {
 	Read   *request.Snapshot
 }
 
-// Of returns an unresolved or unreported operation under a generated key, possibly of the same request; nil
-// if there is none. It looks in the account of the call and among the operations under no account. The record may
-// be a part without request and answer. A wait for another call's look ends with ctx; a look of its own does not.
-// Errors: the journal's, and the cause of ctx; they say nothing about operations.
+// Of looks for another operation that may be the same request: one under a generated key, unresolved or unreported. A call without a key of its own
+// must not send such a request a second time. Of returns its record, perhaps without request and answer; nil if there is none.
+//
+// It looks in the account of the call, and among the operations without an account. A wait for the same search by another call ends with ctx; a
+// search of its own does not. Errors: the journal's, and the cause of ctx.
 func (l *Lookalikes) Of(ctx context.Context, call Call) (*persist.Record, error) {
 	l.Known.recipes.Use(call.Record.Recipe)
 	for _, account := range append([]string{call.Named.Account}, call.Named.Unassigned()...) {
@@ -277,9 +278,8 @@ func (l *Lookalikes) standing(ctx context.Context, like *lookalikes, call Call) 
 	}
 }
 
-// compareEach is Of among the operations of one recipe, without an index: it reads all unresolved records
-// of the account. It is called only after a change of configuration, for a recipe with parts unknown to this
-// request, or of a later version.
+// compareEach does the search of Of without an index: it reads all unresolved records of the account, and compares those of one recipe, the rule by
+// which their fingerprints were made. It is called only after a change of configuration: this request cannot be fingerprinted by that recipe.
 func (l *Lookalikes) compareEach(ctx context.Context, call Call, account, recipe string) (*persist.Record, error) {
 	ctx = context.WithoutCancel(ctx)
 	for rec, err := range l.Journal.List(ctx, persist.Query{Account: account, AnyUnresolved: true}) {

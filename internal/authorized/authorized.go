@@ -81,7 +81,8 @@ func (a *Origins) learn(set request.OriginSet, at time.Time) {
 	}
 }
 
-// holds reports whether the entries under a name are known to be in the fact.
+// holds reports whether this client knows that the journal's list of origins has all entries of this name. The list is the fact written by all
+// clients of the journal. False means that it must be read, and perhaps written.
 func (a *Origins) holds(name string) bool {
 	known := a.written.Load()
 	return known != nil && (*known)[name]

@@ -69,7 +69,8 @@ func (r *reader) refusal(p *profile.Profile) Verdict {
 	return Verdict{Kind: KindRefused, Flaw: flaw}
 }
 
-// SuccessFlaw returns the flaw of a 2xx. An empty one has none: many APIs answer so.
+// SuccessFlaw returns the reason for not believing an answer of success (2xx), such as a body that tells of a failure. It returns the empty Flaw for
+// most answers.
 func SuccessFlaw(p *profile.Profile, a Answer, f Facts) Flaw {
 	r := reader{answer: content{Answer: a}, facts: f}
 	return r.successFlaw(p)

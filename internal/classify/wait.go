@@ -57,6 +57,7 @@ func (c *content) wait(pointer string) []string {
 	return []string{text}
 }
 
+// isDigits reports whether s is a number without sign, blank or point.
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // wholeNumber reads digits as a number of units. A number too large for a Duration, 292 years of seconds, is no hint: no

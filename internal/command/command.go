@@ -168,7 +168,7 @@ func nearFlag(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// helpCommand is cobra's, except for unknown topics: they fail.
+// helpCommand returns the command help. Unlike cobra's, it fails for an unknown topic.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND or TOPIC]",

@@ -62,8 +62,8 @@ func (d *doing) Number() uint64 { return d.number }
 // Work returns the work of the call, to be waited for by others.
 func (d *doing) Work() *Work { return &d.work }
 
-// Values returns a context with the values of the caller that started the call, but with the call in place of the work in
-// them (Work.Context). It never ends.
+// Values returns a context for functions of the user during the call. It has the values of the caller that started the call, and it names the call as
+// the work that waits for them. It never ends: other callers may wait for the call, too.
 func (d *doing) Values() context.Context { return &d.values }
 
 // Context returns a context as Values does, but this one ends when the call is given up. Its cause is the reason.

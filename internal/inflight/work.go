@@ -147,7 +147,8 @@ func (w *Work) Names(client any) bool {
 	return false
 }
 
-// Authorizes reports whether the work, or the work that started it, is a call of Config.Authorize by the same client for a request to this origin.
+// Authorizes reports whether the context comes from a call of Config.Authorize by the same client, for a request to this origin. Such a call may
+// itself send requests through the client, which must not wait for its result. w is one call in progress; parent is the call that started it.
 func (w *Work) Authorizes(origin string) bool {
 	for by := w; by != nil; by = by.parent {
 		if by.origin == origin && origin != "" && by.client == w.client && !by.ended() {

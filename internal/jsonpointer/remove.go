@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Remove returns the JSON value b without the values at the pointers, and the pointers that led to a value. A pointer leads from b, and from
-// each item of the array at list, itself a pointer; empty: there is none. In an object each member of the name goes, whatever its spelling. In
-// an array null takes the place of an item: the others keep their indexes. So a second removal changes nothing. Without such a value the result
-// is b itself, with its spaces. All pointers have passed Check. It is an error if b is not exactly one JSON value.
+// Remove returns the JSON value b without the values at the pointers, and the pointers that led to a value. A pointer leads from b; if list is not
+// empty, it also leads from each item of the array at list. In an object each member of the name goes, whatever its spelling. In an array null takes
+// the place of an item: the others keep their indexes, so that a second removal changes nothing. Without such a value the result is b itself, with
+// its spaces. All pointers have passed Check. It is an error if b is not exactly one JSON value.
 func Remove(b []byte, pointers []string, list string) (rest []byte, removed []string, err error) {
 	if !json.Valid(b) {
 		return nil, nil, errors.New("the body is not one JSON value")
@@ -59,7 +59,8 @@ type way struct {
 // remover notes the pointers that led to a value.
 type remover struct{ found []bool }
 
-// without returns the valid JSON value b without the values at the ends of the ways; b itself if there are none. Numbers keep their spelling.
+// without returns the valid JSON value b without the values that the ways lead to; a way is the rest of a pointer from b on. Without such a value it
+// returns b itself. Numbers keep their spelling. An item of an array becomes null, so that the others keep their indexes.
 func (r *remover) without(b []byte, ways []way) (rest []byte, changed bool, err error) {
 	if len(ways) == 0 {
 		return b, false, nil

@@ -88,26 +88,55 @@ func New(host *Host, clock *Clock, owner string) (leases Leases, taken Claims, s
 // unshared stands for the leases in a journal of one process: there are none, and each holds.
 type unshared struct{}
 
-func (unshared) Stamp() (string, time.Time)              { return "", time.Time{} }
-func (unshared) Keep(*persist.Record)                    {}
-func (unshared) Begin(*persist.Record)                   {}
-func (unshared) End(persist.ID)                          {}
-func (unshared) Runs(persist.ID) bool                    { return false }
+// Stamp returns no owner: one process alone opens the journal, so that a record needs no lease.
+func (unshared) Stamp() (string, time.Time) { return "", time.Time{} }
+
+// Keep does nothing: there is no lease to renew.
+func (unshared) Keep(*persist.Record) {}
+
+// Begin does nothing: there is no lease to renew.
+func (unshared) Begin(*persist.Record) {}
+
+// End does nothing: Begin began nothing.
+func (unshared) End(persist.ID) {}
+
+// Runs returns false: no run holds a lease.
+func (unshared) Runs(persist.ID) bool { return false }
+
+// Check returns nil: no other process can send an operation of this journal.
 func (unshared) Check(context.Context, persist.ID) error { return nil }
-func (unshared) Unbroken(persist.ID) bool                { return true }
-func (unshared) Latest(*persist.Record)                  {}
-func (unshared) Changed(*persist.Record)                 {}
-func (unshared) Close()                                  {}
+
+// Unbroken returns true: without leases none ends early.
+func (unshared) Unbroken(persist.ID) bool { return true }
+
+// Latest changes nothing: no claim of another process changes a record.
+func (unshared) Latest(*persist.Record) {}
+
+// Changed does nothing: no renewal needs the revision of a record.
+func (unshared) Changed(*persist.Record) {}
+
+// Close does nothing: no renewal runs.
+func (unshared) Close() {}
 
 // unclaimed stands for the claims in a journal of one process: there are none, and no record has a mark.
 type unclaimed struct{}
 
-func (unclaimed) Claiming() *Claim            { return nil }
-func (unclaimed) Drop(persist.ID)             {}
-func (unclaimed) Touched(persist.ID)          {}
-func (unclaimed) Unwritten()                  {}
+// Claiming returns nil, a claim that marks nothing: in a journal of one process a pass reads the due records without a claim.
+func (unclaimed) Claiming() *Claim { return nil }
+
+// Drop does nothing: Claimed holds no record.
+func (unclaimed) Drop(persist.ID) {}
+
+// Touched does nothing: no claim skips an operation.
+func (unclaimed) Touched(persist.ID) {}
+
+// Unwritten does nothing: there are no marks to stop.
+func (unclaimed) Unwritten() {}
+
+// Marked returns false: no claim has set MaybeSent, so each run writes it before its send.
 func (unclaimed) Marked(*persist.Record) bool { return false }
 
+// Claimed returns all records: each of them may run.
 func (unclaimed) Claimed(records []persist.Record, _ *Claim, _ time.Time) []persist.Record {
 	return records
 }

@@ -176,4 +176,5 @@ func addProperty(list []junitProperty, name, value string) []junitProperty {
 	return append(list, junitProperty{Name: name, Value: printable(value)})
 }
 
+// seconds returns milliseconds as seconds with three decimals, as JUnit's files have them.
 func seconds(ms float64) string { return strconv.FormatFloat(ms/1000, 'f', 3, 64) }

@@ -29,7 +29,10 @@ var ErrInvalid = errors.New("report: not a valid report")
 // invalidError is a fault of a report, in one line.
 type invalidError struct{ what string }
 
-func (e *invalidError) Error() string        { return "report: " + e.what }
+// Error returns the fault of the file, with the name of the package before it.
+func (e *invalidError) Error() string { return "report: " + e.what }
+
+// Is makes errors.Is match ErrInvalid.
 func (e *invalidError) Is(target error) bool { return target == ErrInvalid }
 
 // invalidf returns an error that is ErrInvalid.

@@ -186,5 +186,8 @@ func bytesBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b))
 // failedBody is a body after a failed read.
 type failedBody struct{ err error }
 
+// Read returns the error of the body, and no bytes.
 func (b failedBody) Read([]byte) (int, error) { return 0, b.err }
-func (b failedBody) Close() error             { return nil }
+
+// Close does nothing: there is no body to close.
+func (b failedBody) Close() error { return nil }

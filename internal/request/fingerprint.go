@@ -108,8 +108,8 @@ func appendSized(b []byte, part string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
 
-// Same reports whether rec names the same request as an existing record, by the existing record's recipe. It is for two
-// records; Snapshot.Compare also compares values left out by the record.
+// Same reports whether rec is the same request as an existing record, standing. It compares their fingerprints (digests of the request), made by the
+// existing record's recipe, the rule for fingerprints. It is for two records; Snapshot.Compare also compares values that a record leaves out.
 func Same(rec, standing *persist.Record) bool {
 	switch {
 	case otherContent(rec, standing), otherScopes(rec, standing):

@@ -94,8 +94,8 @@ func (s *Snapshot) carried(name string) string {
 	return joinedLines(s.Credentials.Header, name)
 }
 
-// Place returns the account under which the operation of the request stands or, if it does not exist, under which it is to be begun. beside has the
-// records of its key in the account base and in the scoped accounts within it.
+// Place returns the account of the operation: that of an existing record of the same request, or else the account under which it is to be begun.
+// beside has the records of its key in the account base and in the accounts within it.
 func (s *Snapshot) Place(base string, beside []persist.Record) string {
 	for _, want := range []Likeness{SameRequest, CannotTell, OtherRequest} {
 		for i := range beside {

@@ -57,7 +57,8 @@ func hostOf(u *url.URL) string {
 	return host
 }
 
-// IsHost reports whether Hosts can give this, or the same with a final dot: a host in lower case, with or without a port.
+// IsHost reports whether the text is a host as Hosts spells the host of a URL: in lower case, with or without a port. A final dot is allowed. A
+// configuration with any other text would match no request.
 func IsHost(host string) bool {
 	u, err := url.Parse("//" + host)
 	return err == nil && u.Host == host && u.Hostname() != "" && plainHost(u) && slices.Contains(Hosts(u), WithoutDot(host)) &&

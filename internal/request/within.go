@@ -147,5 +147,8 @@ func isStillRead(err error) bool {
 // stillReading is the cause for giving up a body while it was being read.
 type stillReading struct{ cause error }
 
+// Error returns the text of the cause.
 func (s stillReading) Error() string { return s.cause.Error() }
+
+// Unwrap returns the cause: the error for which the wait for the body ended.
 func (s stillReading) Unwrap() error { return s.cause }

@@ -148,8 +148,8 @@ func (a *attempts) draw() {
 	}, now)
 }
 
-// stopWaiting removes the AfterFunc set by waits, so that draining no longer gives up the call: an attempt on
-// the wire has its time to end. It does nothing after a second call.
+// stopWaiting ends the part of an attempt in which the end of the client gives up the call (see waits). From then on the attempt is on the wire, and
+// has its time to end. A second call does nothing.
 func (a *attempts) stopWaiting() {
 	if a.endWait != nil {
 		a.endWait()

@@ -162,7 +162,8 @@ func (c *Client) enter(call string) bool {
 	return unusable(context.Background(), c) == nil && c.visits.enter(call)
 }
 
-// visitKey is visit for a call about one operation; its errors name the operation.
+// visitKey begins a call about one operation: it checks the arguments, and keeps the client open until leave. A closed client is an error. Errors
+// name the operation.
 func (c *Client) visitKey(ctx context.Context, call, name string, key string) (within context.Context, leave func(), err error) {
 	if err := checkCall(ctx, c, name, key); err != nil {
 		return ctx, nil, err

@@ -302,7 +302,8 @@ func (c *Config) listsMethod(method string) bool {
 	return slices.ContainsFunc(c.Methods, func(m string) bool { return strings.EqualFold(m, method) })
 }
 
-// journals reports whether requests of this method are journaled without a key of their own.
+// journals reports whether Config.Methods has the method: then a request without a key of its own becomes an operation, too. Other requests without a
+// key are sent as they are.
 func (c *Config) journals(method string) bool { return slices.Contains(c.Methods, method) }
 
 // keepAnswer takes the parts not to be recorded out of an answer to the request of a record. These are the credentials, as this client or

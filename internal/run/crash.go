@@ -91,8 +91,8 @@ func crashCause(value any) error {
 	return fmt.Errorf("a function of the caller's panicked with a %T", value)
 }
 
-// drive is resume, and makes the operation's error of a crash: it is logged, told, and the operation is given
-// back. This process then leaves the operation alone for MaxPause. t may be nil.
+// drive runs a claimed operation, as resume does. A panic in a function of the user does not end the pass: it is logged and reported as the
+// operation's error, the operation is given back, and this process leaves it alone for MaxPause. t may be nil.
 func (v *drives) drive(rec *persist.Record, t *turn) drove {
 	p := v.pass
 	d, crashed := v.resumption.resume(rec, t)

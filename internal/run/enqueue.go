@@ -178,8 +178,8 @@ func prepare(c *Client, name string, req *http.Request, key string) (*preparedRe
 	return op, nil
 }
 
-// mayEnqueue chooses the place of an operation. It returns an error if the operation must not be enqueued, or
-// the journal fails. The errors are complete. The place comes first, since each of the errors depends on it.
+// mayEnqueue checks a call of Enqueue before anything is written. It first chooses the account of the operation's record, since each check depends on
+// it. The result is the finished error for the caller: the operation must not be begun, or the journal fails. nil: it may be written.
 func mayEnqueue(ctx context.Context, e *engine, draining context.Context, name string, op *preparedRequest) error {
 	if err := e.seats.place(ctx, op); err != nil {
 		return e.unbegun.errorOfPlace(ctx, name, op, err)

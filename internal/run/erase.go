@@ -105,8 +105,9 @@ func (e erasure) once(id persist.ID) error {
 	return nil
 }
 
-// may returns the error against the erasure of one of a family; nil if there is none. The first of the family
-// is the operation of the call. unbegun is as for family. One that must stay keeps all of them.
+// may checks whether one record of a family may be erased: the operations of the same intent, such as the tries of one payment. The first of the
+// family is the one that was asked for. If one must stay, all of them do, and the error says why. unbegun is the key of an operation that has still
+// to be begun in the place of one.
 func (e erasure) may(rec *persist.Record, family []persist.Record, unbegun string) error {
 	op, facts := operation.OpOf(rec, 0), acts.ErasingOf(rec, e.clock.Earliest())
 	facts.Unbegun = unbegun != ""

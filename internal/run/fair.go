@@ -243,8 +243,8 @@ func (f *fairFeeder) claimShares(known *dueOrigins) (wait time.Duration, err err
 	return wait, nil
 }
 
-// put hands claimed records to the workers together. If the pass was broken off, it gives them back. After it
-// their leases are not the caller's.
+// put hands claimed records to the workers together. If the pass has ended early, it gives them back. In both cases the caller is not responsible for
+// their leases any more.
 func (f *fairFeeder) put(claimed []*persist.Record) {
 	if len(claimed) > 0 && !f.pass.lanes.Put(claimed) {
 		f.pass.giveBackAll(claimed)

@@ -61,8 +61,8 @@ func (p *pass) tryGiveBack(rec *persist.Record) {
 	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBack(rec, time.Time{}) })
 }
 
-// giveBackAll gives claimed operations back, all at once, and waits: with a slow journal, this takes no longer
-// than one call. An operation that cannot be given back is free when its lease has ended.
+// giveBackAll gives back operations that this pass has claimed and does not run: other processes may send them at once. It makes the calls at the
+// same time, so that a slow journal costs the time of one. An operation that cannot be given back is free when its lease has ended.
 func (p *pass) giveBackAll(recs []*persist.Record) {
 	var calls sync.WaitGroup
 	for _, rec := range recs {

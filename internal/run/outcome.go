@@ -301,7 +301,10 @@ func newKeptBody(body []byte) *keptBody {
 // errReadClosed is the error of reading a closed body, in net/http's words.
 type errReadClosed struct{}
 
-func (errReadClosed) Error() string        { return "http: read on closed response body" }
+// Error returns the text of net/http's error.
+func (errReadClosed) Error() string { return "http: read on closed response body" }
+
+// Is makes errors.Is match http.ErrBodyReadAfterClose.
 func (errReadClosed) Is(target error) bool { return target == http.ErrBodyReadAfterClose }
 
 // Read reads from the body, unless it is closed.

@@ -134,7 +134,7 @@ func (p *permit) needed() int {
 	return 1
 }
 
-// Dismiss gives back the turn of an admitted run. It does nothing for any other run, so it may follow each end
+// Dismiss gives back the run's turn, its permission to send to the origin. It does nothing for a run that was not admitted, so it may follow each end
 // of an attempt. What the limiter has let out is not given back: a limiter has no way for that.
 func (p *permit) Dismiss() {
 	if p.admitted {

@@ -19,8 +19,9 @@ import (
 // This file looks at the operations before another one: those that it replaces by a Redrive or a Rekey, the generations below its key, and those before
 // these. An event of the API may prove one of them meanwhile, and a Rekey may have begun another operation to replace it.
 
-// checkPredecessors returns an error for a call that would begin a next generation, if one of the operations before it forbids that. The error says nothing of an
-// effect.
+// checkPredecessors checks a call under a next generation of a key, a new try of the same operation. It returns an error if an earlier try may still
+// have an effect, or the journal cannot tell. The error says nothing of an effect. If the operation itself is already in the journal, nothing forbids
+// the call.
 func (b *admission) checkPredecessors(ctx context.Context, name string, op *preparedRequest) error {
 	cause, _, err := b.stoppedByOlder(ctx, op.rec, true)
 	switch {
@@ -148,7 +149,8 @@ func findOlder(ctx context.Context, places place.Places, o *older) (persist.Reco
 	return old, err
 }
 
-// stoppedBy returns the reason against a send by the record of one operation before it; nil if there is none. Errors: the journal's.
+// stoppedBy returns the reason why an earlier try of the same operation forbids this send, such as an effect that is still possible; nil if it allows
+// it. old is its record. Errors: the journal's.
 func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older) (cause, err error) {
 	// A replacement that has led to this very operation stops nobody.
 	led, err := b.ledTo(ctx, old, o.path)

@@ -123,9 +123,8 @@ func (d *ending) flush(ctx context.Context) error {
 	return err
 }
 
-// finish writes the record as ended, and returns the written record. write is the journal's Finish, or its
-// FinishLate. It is handed the record without the request, if that is not to be kept; the returned one has it
-// still.
+// finish writes the record as ended, and returns the written record. write is the journal's Finish or FinishLate: it gets the record without the
+// request, unless that is to be kept. The returned record still has the request.
 func (d *ending) finish(ctx context.Context, now time.Time, write func(context.Context, persist.Record) error) (persist.Record, error) {
 	t := d.task
 	// At the last moment, since a caller may leave until then.

@@ -40,9 +40,9 @@ func (f *refusals) refuse(ctx context.Context, name string, rec *persist.Record,
 	return &result{err: failed, unreported: told && rec.Unreported}
 }
 
-// durable returns the subject of a record, for an error about it. A final state is visible before it is durable.
-// So durable flushes the journal first, unless a send after a crash would only ask the server for the answer once
-// more. If the flush fails, err is set, and the subject is unclear.
+// durable returns a record as the subject of an error about it. A final state can be read before it is durable. So durable flushes the journal first,
+// unless a send after a crash would only ask the server for the answer once more. If the flush fails, err is set, and the operation's end counts as
+// unclear.
 func (f *refusals) durable(ctx context.Context, rec *persist.Record, known operation.Knowledge) (subject, error) {
 	about := subjectOf(rec, known)
 	if op := operation.OpOf(rec, 0); !op.FlushesFirst() {

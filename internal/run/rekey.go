@@ -18,7 +18,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Rekey implements oncehttp.Client.Rekey: it begins an operation without effect once more, under newKey.
+// Rekey implements oncehttp.Client.Rekey: it begins an operation without effect once more, under newKey. An operator calls it, with a reason.
+// chosen.Seen is the record as the person saw it: Rekey fails if it has changed since.
 func (c *Client) Rekey(ctx context.Context, key, newKey string, reason string, chosen Chosen) error {
 	const name = rekeyName
 	ctx, leave, err := c.visitKey(ctx, "Rekey", name, key)

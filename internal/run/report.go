@@ -68,7 +68,7 @@ func (r *report) tellRecorded(res *result) {
 	}
 }
 
-// tellOpened tells of the end of a call on an existing record, without a drive.
+// tellOpened sends the events of a call that found the existing record of its operation, and ends without a send of its own.
 func (r *report) tellOpened(res *result) {
 	if res.err == nil {
 		r.tellRecorded(res)

@@ -117,7 +117,7 @@ var stopErrors = map[operation.Stop]error{
 
 var errMaxAge = errors.New("it was not sent within EnqueueMaxAge")
 
-// deadlineBy converts a deadline from this process's own clock to the clock showing now.
+// deadlineBy converts a deadline from this process's clock to the journal's clock, which shows now. The two may differ. A zero deadline stays zero.
 func deadlineBy(now, deadline time.Time) time.Time {
 	if deadline.IsZero() {
 		return deadline

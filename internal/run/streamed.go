@@ -85,7 +85,7 @@ func (s *streamed) waits(context.Context, *http.Response, error) (again bool, er
 	return s.unfinished() && s.next(), nil
 }
 
-// backoff hands the loop the wait chosen by next.
+// backoff returns the wait until the next attempt, in the form that go-retryablehttp's loop asks for. next has chosen it before.
 func (s *streamed) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return s.wait }
 
 // next sets the wait before the next attempt, at least a nanosecond; false: none may follow.

@@ -108,7 +108,8 @@ func (s successor) nearest(old *persist.Record, generations []string, own string
 	return "", nil
 }
 
-// lookAssigned looks for an operation of the key that the act would begin under any account, if the old one has none: it may be the same payment.
+// lookAssigned looks for an operation of this key under any account. A person is about to begin an operation under that key, in place of old, which
+// has no account. One that exists under an account may be the same payment. found gets the result.
 func (s successor) lookAssigned(old *persist.Record, key string, found *standing) error {
 	if request.Base(old.Account) != "" || old.ReplacedBy == key { // the act's own is found by unassignedKey
 		return nil

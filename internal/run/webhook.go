@@ -99,7 +99,7 @@ func (j eventJournal) ErasedKey(ctx context.Context, key string) (string, error)
 	return persist.ErasedKey(secret, key), nil
 }
 
-// All returns the records of all accounts.
+// All returns the records of all accounts. An event of the API that names a reference instead of a key is compared with each of them.
 func (j eventJournal) All(ctx context.Context) iter.Seq2[persist.Record, error] {
 	return j.listed(ctx, persist.Query{AllAccounts: true})
 }

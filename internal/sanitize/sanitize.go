@@ -40,7 +40,10 @@ type sanitized struct {
 	around *url.Error // left out of the text; nil: nothing was
 }
 
+// Error returns the cleaned text.
 func (e *sanitized) Error() string { return e.text }
+
+// Unwrap returns the error with its own text, for errors.Is and errors.As.
 func (e *sanitized) Unwrap() error { return e.err }
 
 // Is reports whether target is the error left out of the text.

@@ -351,7 +351,8 @@ func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Respo
 	return unknown
 }
 
-// incomparable reports whether a request cannot be compared with the record any more. Then nobody gets the record's answer.
+// incomparable reports whether err says that a request cannot be compared with its record any more, such as after a change of the configuration. It
+// may only occur at the end of a run, when faults have stopped. Then nobody gets the record's answer.
 func (w *world) incomparable(err error) bool {
 	return w.calm.Load() && errors.Is(err, oncehttp.ErrConfig) && strings.Contains(err.Error(), "cannot be compared")
 }

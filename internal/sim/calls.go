@@ -163,6 +163,7 @@ func spoil(req *http.Request, r *rand.Rand, keyed bool) *http.Request {
 // failingReader is a body that breaks off.
 type failingReader struct{}
 
+// Read fails: the body of a request that its program cannot read.
 func (failingReader) Read([]byte) (int, error) { return 0, errBody }
 
 // onceBody is a request's body, readable only once.

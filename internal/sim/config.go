@@ -48,6 +48,7 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 	return cfg
 }
 
+// accountName returns the name of the account with this number.
 func accountName(n int) string { return "account" + strconv.Itoa(n) }
 
 // newKey is Config.NewKey of the simulation: it returns the key of a request without one. With FixedKeys, equal paths have equal keys; otherwise each
@@ -73,8 +74,8 @@ func (v variant) newKey(w *world) func(*http.Request) (oncehttp.Key, error) {
 	return w.newKey
 }
 
-// profiles sets the profile of a life. upgraded: the fingerprint of requests has changed. An operation begun under another
-// version is driven by that version.
+// profiles sets the profile for one life, a run of the simulated program. Some lives have the next version of it; upgraded ones compare one more
+// header. An operation is sent by the version under which it was begun, see ProfileOf.
 func (v variant) profiles(cfg *oncehttp.Config, upgraded bool) {
 	before := cfg.Profile
 	next := before.Clone()
@@ -103,7 +104,8 @@ const (
 	parameter     = "channel"
 )
 
-// secrets sets the names of credentials in a life, and the exception with a name like a credential's.
+// secrets sets the names of the headers and parameters that count as credentials in one run of the simulated program, and the one header that is kept
+// in spite of its name.
 func (v variant) secrets(cfg *oncehttp.Config) {
 	cfg.SecretHeaders, cfg.SecretParameters = v.secretHeaders, v.secretParameters
 	if v.keepsNote {

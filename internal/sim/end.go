@@ -36,8 +36,8 @@ func (w *world) disarm() {
 	}
 }
 
-// end goes on without faults until nothing is in doubt: passes, an operator
-// for held operations, and the callers.
+// end goes on without faults until no operation and no caller is in doubt: passes send what is due, an operator settles held operations, and callers
+// ask again. What is still in doubt after endPasses rounds is a failure of the run.
 func (w *world) end() {
 	w.logf("the faults stop")
 	w.store.heal()
@@ -116,8 +116,8 @@ func (w *world) settleHeld(n int) int {
 	return len(doubts)
 }
 
-// askAgain lets the callers still in doubt ask once more, and returns the number of
-// those in doubt after that.
+// askAgain lets each caller without a result make its call once more, after the faults have stopped. It returns the number of callers still without
+// one. A caller without a key whose request is not protected does not ask again: it might pay twice.
 func (w *world) askAgain(n int) (left int) {
 	for _, o := range w.model.waiting() {
 		l := w.live(o.proc)

@@ -100,7 +100,7 @@ func (h *handle) Update(ctx context.Context, rec persist.Record) (persist.Record
 	return h.out(updated), h.life.heed(err)
 }
 
-// Finish implements [persist.Journal]. The process may die before it or after it.
+// Finish implements [persist.Journal] for a simulated process, which may die before the call reaches the journal or after it.
 func (h *handle) Finish(ctx context.Context, rec persist.Record) error {
 	return h.around("finish", func() error { return h.to.Finish(ctx, h.in(rec)) })
 }
@@ -245,7 +245,7 @@ func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q
 	return claimed, later(now, h.clock), err
 }
 
-// Now implements [persist.Claimer]. It returns the journal's time, which is right, as a process with a wrong clock sees it.
+// Now implements [persist.Claimer]. The journal's time is right. The process's own clock may be wrong, so Now shows it the time by that clock.
 func (h sharedHandle) Now(ctx context.Context) (time.Time, error) {
 	if h.step("now") {
 		return time.Time{}, errDead

@@ -78,7 +78,8 @@ func (m *model) notTold(l *life, s *send) {
 	}
 }
 
-// finished notes the result of writing an end of a process's own.
+// finished notes the result of a journal call that writes an operation's end. A caller may have been told the end before. After success the journal
+// has it. After an error the process may send the request again, which notTold allows then.
 func (m *model) finished(l *life, id persist.ID, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -112,7 +112,8 @@ func (m *model) failLocked(rule Invariant, format string, args ...any) {
 	}
 }
 
-// op returns the operation of a key, and adds a new one if there is none. The caller holds mu.
+// op returns the model's entry for the operation with this ID: what callers, the network and the server have seen of it. It adds an empty one if
+// there is none. The caller holds mu.
 func (m *model) op(id persist.ID) *operation {
 	id = m.w.plan.Setting.canon(id)
 	o := m.ops[id]
@@ -132,7 +133,8 @@ func (m *model) free(id persist.ID) {
 	op.connected, op.what, op.told, op.begunBy = 0, "", toldEarly{}, nil
 }
 
-// forgotten is free for a forgotten record. awaited is true if a caller has waited for this: see freed.
+// forgotten notes that the journal has forgotten a record: its key is free for a new operation. It wakes the caller that waits for this, if there is
+// one, and reports that.
 func (m *model) forgotten(id persist.ID) (awaited bool) {
 	m.free(id)
 	m.mu.Lock()
@@ -223,9 +225,9 @@ func (m *model) journaled(s *send, rec persist.Record, stands bool) {
 	}
 }
 
-// inWindow checks the age of the key: by the clock of the journal if processes share
-// it, else by the clock of the sender, since a process alone cannot know better. No send may be so late
-// as to get its answer after the window, nor at a time before the first send.
+// inWindow checks that a send is within the window, the time for which the server remembers the key. Its answer must arrive before the end of the
+// window, even with the clocks' skew; and no send may come before the first one. The age counts by the journal's clock if processes share it, else by
+// the sender's.
 func (m *model) inWindow(l *life, s *send, rec persist.Record) {
 	window := min(rec.Window, l.window())
 	skew := min(time.Minute, window/10)
@@ -298,6 +300,7 @@ func (m *model) whole(l *life, s *send, resp *http.Response, text string) {
 	}
 }
 
+// answerText returns one text for an answer's status and body, by which two answers are compared.
 func answerText(status int, text string) string { return fmt.Sprintf("%d %s", status, text) }
 
 // executed counts the runs of the server's work for an intent.

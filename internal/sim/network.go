@@ -173,8 +173,8 @@ func open(resp *http.Response, err error) bool {
 	return err != nil || resp.StatusCode < 300 || resp.StatusCode >= 500 || resp.StatusCode == http.StatusConflict
 }
 
-// credible replaces an untrue answer: it says "nothing
-// happened", and the other copy may have had an effect.
+// credible replaces the answer to one of two copies of a request if it would say "nothing happened": the other copy may have had an effect. The
+// client gets a broken connection instead. The process may also die before it gets the answer.
 func (n *network) credible(s *send, resp *http.Response, err error) (*http.Response, error) {
 	if n.life.step("sent twice") || !open(resp, err) {
 		n.w.logf("the answer %s is lost", s.id.Key)

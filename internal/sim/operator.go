@@ -12,8 +12,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// operate plays a person. The person looks at one operation in doubt, and later settles it honestly,
-// abandons it, or begins it once more under its next key, as it was seen. Meanwhile callers ask for it and passes send it.
+// operate simulates a person who looks at one unfinished operation, and later settles it with its true end, abandons it, or begins it once more under
+// its next key. Meanwhile callers may ask for the operation, and processes may send it. r and ways are sources of random choices; ways came later, so
+// that old seeds keep their draws of r.
 func (w *world) operate(r, ways *rand.Rand) {
 	doubts := w.unfinished()
 	if len(doubts) == 0 {

@@ -205,7 +205,7 @@ func (w *world) crash() {
 	w.logf("the disk keeps what was synced, and may keep a part of the rest")
 }
 
-// power ends all lives at once, and takes all changes not yet durable.
+// power simulates a power failure: it ends all processes at once, and the journal loses all changes that are not durable.
 func (w *world) power(why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -44,8 +44,8 @@ func (m *model) leaves(o *order, leave func()) {
 	o.leave = leave
 }
 
-// returned checks the result of a call. It reports whether the caller got it: not if the
-// process died before the call came back. queued: it was an Enqueue.
+// returned notes the end of a call and checks its result: an error must have exactly one verdict, and an operation must keep its answer. It returns
+// false if the process died before the call came back, so that its caller got nothing. queued: the call was an Enqueue, which gives no answer.
 func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, err error, lives, queued bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

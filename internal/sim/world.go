@@ -120,8 +120,8 @@ func newWorld(t *testing.T, plan Plan, opts Options) *world {
 	return w
 }
 
-// play lets everything happen, then everything end. Each step is a goroutine, as the
-// callers of a program are; they wait in virtual time.
+// play runs one simulated history. Its steps begin at their planned times, each in a goroutine of its own, as the callers of a program do. Then the
+// faults stop (disarm, calm), running calls end, and the final checks are made. All of it waits in virtual time.
 func (w *world) play() {
 	for _, p := range w.procs {
 		p.start()

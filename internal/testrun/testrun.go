@@ -28,7 +28,7 @@ func N(quick, whole int) int {
 	return quick
 }
 
-// Some returns all if [Whole], else each nth of them, the first one included.
+// Some returns all of the list in a whole test run, else each nth of them, from the first on. A short run so tries a sample of slow cases.
 func Some[T any](all []T, nth int) []T {
 	if Whole() {
 		return all

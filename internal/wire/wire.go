@@ -44,8 +44,13 @@ var (
 // timeout is a timeout error, like those of package net.
 type timeout string
 
+// Error returns the name of the limit that ended the attempt.
 func (t timeout) Error() string { return string(t) }
-func (timeout) Timeout() bool   { return true }
+
+// Timeout implements net.Error: it is a timeout.
+func (timeout) Timeout() bool { return true }
+
+// Temporary implements net.Error, which still asks for it.
 func (timeout) Temporary() bool { return true }
 
 // Sender makes the attempts of one operation, one after the other. It is used by one goroutine.

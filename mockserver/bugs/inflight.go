@@ -252,8 +252,8 @@ func hangUpBugs() []Bug {
 	}
 }
 
-// racingBegin is a Mutation.Begin. It looks the key up, waits raceDelay, and then takes it for fresh, even if another
-// request has claimed it meanwhile; the entry is then not in the store.
+// racingBegin is a deliberate bug for tests of clients (a Mutation.Begin, which runs at the arrival of a key). It looks the key up, waits raceDelay,
+// and then takes it for a new one, even if another request has begun it meanwhile. The entry is then not in the store.
 func racingBegin(l *layer, id, print digest) (*entry, claim) {
 	if _, known := l.Store.Peek(id); known {
 		return l.Store.Begin(id, print, time.Now())
@@ -265,7 +265,8 @@ func racingBegin(l *layer, id, print digest) (*entry, claim) {
 	return &entry{ID: id, Fingerprint: print, First: time.Now()}, keylayer.Fresh
 }
 
-// noteDuplicate is a Mutation.Claimed that notes a duplicate in the existing entry.
+// noteDuplicate is a part of deliberate bugs for tests of clients (a Mutation.Claimed, which runs after the look at the key). It notes in the key's
+// entry that a duplicate has arrived.
 func noteDuplicate(l *layer, x *exchange, _ *entry, result claim) *answer {
 	if result == keylayer.Running {
 		l.Store.Note(l.Scope(x), l.InProgressAnswer())
@@ -273,8 +274,8 @@ func noteDuplicate(l *layer, x *exchange, _ *entry, result claim) *answer {
 	return nil
 }
 
-// holdAnswer is a Mutation.Settle, called when the answer of a request is known. If the answer is to be stored, holdAnswer leaves that to
-// storeIfWritten, which knows if the answer was delivered.
+// holdAnswer is a part of a deliberate bug for tests of clients (a Mutation.Settle, which runs when the answer is known). It does not store the
+// answer yet: storeIfWritten does, if the answer was delivered.
 func holdAnswer(l *layer, x *exchange, e *entry, a *answer) bool {
 	if !keylayer.Keeps(l.Profile, a) {
 		return false
@@ -283,8 +284,8 @@ func holdAnswer(l *layer, x *exchange, e *entry, a *answer) bool {
 	return true
 }
 
-// storeIfWritten is a Mutation.Late, called after the answer was written. It stores the answer that holdAnswer kept if it was delivered, and else
-// frees the key.
+// storeIfWritten is a deliberate bug for tests of clients (a Mutation.Late, which runs after the answer was written). It stores the answer for
+// repeats only if it was delivered. Otherwise it frees the key, and a repeat is executed again.
 func storeIfWritten(l *layer, x *exchange) {
 	switch {
 	case x.Held == nil:

@@ -98,4 +98,5 @@ func passedOverBugs() []Bug {
 	}
 }
 
+// beyondASCII reports whether r is no printable ASCII character: above '~'.
 func beyondASCII(r rune) bool { return r > '~' }

@@ -32,6 +32,7 @@ type queue struct {
 	bytes   int            // of all entries and bodies
 }
 
+// newQueue returns an empty queue of changes for the next commit.
 func newQueue() *queue { return &queue{at: map[uint64]int{}} }
 
 // queueKeep is the largest number of changes in a queue if its memory is to be used again.

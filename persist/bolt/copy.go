@@ -131,8 +131,8 @@ func readCopy(f io.ReaderAt, size, at int64, h head) (*commitCopy, error) {
 	return c, nil
 }
 
-// ReadAt implements [io.ReaderAt]. It returns the content of the file with the copied parts in their places: what the file would have had without the
-// interrupted write.
+// ReadAt implements [io.ReaderAt]. A commit first copies the pages that it will overwrite to the end of the file. After a crash during the commit,
+// ReadAt returns the file with these copies in their old places: the content before the commit.
 func (c *commitCopy) ReadAt(b []byte, at int64) (int, error) {
 	n, err := c.f.ReadAt(b, at)
 	i, _ := slices.BinarySearchFunc(c.parts, at, func(p copied, at int64) int { return int(min(max(p.at+p.size-1-at, -1), 1)) })

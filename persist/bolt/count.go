@@ -64,7 +64,8 @@ func (s *slots) tallyUp(seq uint64, v *slot) {
 	s.add(v, 1)
 }
 
-// add counts n more records with the state and reason in the slot; n is -1 for a removed one. Only unfinished records are counted.
+// add changes the counts of unfinished records by n, for a record with the state and the reason in this slot, its entry in memory. n is -1 if the
+// record is removed. Finished records are not counted.
 func (t *tally) add(v *slot, n int) {
 	switch {
 	case v.is(slotHeld):

@@ -165,8 +165,8 @@ func (ts *turnsOf) lookup(group uint64) *turn {
 	return t
 }
 
-// addTurns adds the pending records of the next chunks to the turns, and moves ts.from on. It reports whether there are more chunks: the caller gives
-// up mu in between.
+// addTurns goes through the next chunks of records in memory. It adds pending ones to ts, which has the first due time of each account and origin,
+// and moves ts.from on. It reports whether there are more chunks: the caller gives up mu in between.
 func (s *slots) addTurns(ts *turnsOf) (more bool) {
 	i, _ := slices.BinarySearch(s.order, ts.from)
 	end := min(i+turnsStep, len(s.order))

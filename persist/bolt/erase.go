@@ -10,8 +10,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
-// Erase implements [persist.Eraser]. The record gets a new entry among the intents, with its progress. Until the commit is durable memory finds it
-// by both IDs, as in Assign. Pages that the old entries leave keep their bytes until they are used again, or Copy writes another file.
+// Erase implements [persist.Eraser]: it replaces a record by one without texts, under an ID made of digests. It fails while somebody still has to
+// hear of the end. Until the commit is durable, memory finds the record by both IDs. Pages of the old entries keep their bytes until they are used
+// again, or Copy writes another file.
 func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return persist.Record{}, err

@@ -28,7 +28,8 @@ func (x *index) add(hash, seq uint64) {
 	x.first[hash] = seq
 }
 
-// remove takes a Seq out from under a hash. If it was the first of several, the next one becomes the first. It does nothing if it is not there.
+// remove removes a record's number (Seq) from the numbers with this hash. If it was the first of several, the next one becomes the first. An unknown
+// number changes nothing.
 func (x *index) remove(hash, seq uint64) {
 	more := x.more[hash]
 	if x.first[hash] == seq {
@@ -63,7 +64,7 @@ func (x *index) find(hash uint64, known []uint64) uint64 {
 	return 0
 }
 
-// has reports whether any Seq is under a hash.
+// has reports whether any record has this hash of its key. Two keys may have one hash, so the record must still be compared.
 func (x *index) has(hash uint64) bool {
 	_, ok := x.first[hash]
 	return ok

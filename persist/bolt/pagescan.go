@@ -119,7 +119,7 @@ func (s *scanner) root() (root, error) {
 	return r, nil
 }
 
-// page reads one page, without its overflow pages, and notes it as taken: a page that two places name is damage.
+// page reads one page, without its overflow pages, and notes that it belongs to a tree. A page that two places name is damage.
 func (s *scanner) page(id uint64) (page, error) {
 	if id < 2 || id >= s.meta.pages {
 		return page{}, damagedPage(id, "does not exist")
@@ -155,7 +155,7 @@ func (s *scanner) take(p *page) error {
 	return nil
 }
 
-// taken reports whether a page belongs to a tree read before.
+// taken reports whether the scan has already read this page as a part of a tree. A page of two trees is damage.
 func (s *scanner) taken(id uint64) bool {
 	return id < s.meta.pages && s.seen[id/64]&(1<<(id%64)) != 0
 }

@@ -206,7 +206,8 @@ func (t *sequentialReader) get(seq uint64) ([]byte, error) {
 	return t.value, nil
 }
 
-// place notes the new position of the cursor, after a search for from: at an entry, or at the end. After a failed search there is none.
+// place notes the position of the cursor after a search for from: at an entry, or at the end. The next read from there on needs no search. After a
+// failed search there is no position.
 func (t *sequentialReader) place(from uint64, key, value []byte, err error) {
 	t.placed, t.from, t.at, t.value = err == nil, from, math.MaxUint64, value
 	if key != nil {

@@ -80,8 +80,8 @@ func cutNames(account, key string) (shortAccount, shortKey string) {
 	return shortAccount, shortKey
 }
 
-// reduce makes a used key of a record that a sweep has just erased, under the ID that the erasure gives it. wireKey and key are those that it had. It returns
-// false, and changes nothing, if the record must stay as an erasure leaves it.
+// reduce turns a record that a sweep has just erased into a used key: digests of its key and account, with its state. wireKey and key are those that
+// it had. It returns false, and changes nothing, if the record has more than a used key can hold.
 func reduce(rec *persist.Record, wireKey, key string) bool {
 	left := persist.Record{ID: rec.ID, Seq: rec.Seq, Revision: rec.Revision, State: rec.State, Finished: time.Unix(0, rec.Finished.UnixNano()).UTC(), KeepKey: rec.KeepKey}
 	if rec.SealedEnd == "" {
@@ -101,7 +101,8 @@ func reduce(rec *persist.Record, wireKey, key string) bool {
 	return true
 }
 
-// encodeUsed returns the entry of a used key, without its complete sum; nil if rec has more than such an entry holds.
+// encodeUsed returns the file entry of a used key: the little that stays of an erased record, digests of its key and account with its state. The
+// checksum is not complete. The result is nil if rec has more than such an entry holds; that is found out by a decoding of the result.
 func encodeUsed(rec *persist.Record) []byte {
 	if !rec.Erased || !rec.State.Final() || rec.Origin != persist.Unkept || rec.Method != persist.Unkept {
 		return nil

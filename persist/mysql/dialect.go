@@ -70,9 +70,9 @@ func lockWait(d time.Duration) string {
 // gate returns the name of the table of gates.
 func (d *dialect) gate() string { return d.prefix + "oncehttp_gate" }
 
-// insert returns an INSERT of one row, with the standing row as its result. Its parameters are the row's values
-// except Seq, then those of from, then the token five times: the large values of a new row are not sent back. The
-// update of the standing row changes nothing, and locks it. If the key is used, the server undoes the INSERT with an error: see unused.
+// insert returns an INSERT of one row. Its result is the row that is in the table afterwards: the new one, or the one already there under this key,
+// which it locks and does not change. Its parameters are the row's values except Seq, then those of from, then the token five times: the token tells
+// a new row, whose large values are not sent back. If the key is used, the server undoes the INSERT with an error: see unused.
 //
 // If the journal is sealed, a row in clear gets the revision 0, and a constraint refuses it. The statement does that, not a trigger: after a KILL
 // during the loading of a trigger the server has answered other statements with number 1064 (MariaDB 10.11, one of 60 runs of TestRotated).

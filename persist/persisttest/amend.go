@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// amendCases returns the cases about Journal.Amend, in the order of a run.
+// amendCases returns the test cases about Journal.Amend, a change of a record that has ended. why says what goes wrong with a journal that fails the
+// case.
 func amendCases() []testCase {
 	return []testCase{
 		{name: "amend/ended", run: amendEnded,

@@ -12,7 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// countCases returns the cases about persist.Counter. A journal that is not a Counter passes them.
+// countCases returns the test cases about persist.Counter, which counts the records by state. A journal without a Counter passes them. why says what
+// goes wrong with a journal that fails the case.
 func countCases() []testCase {
 	return []testCase{
 		{name: "count/follows", run: countFollows,

@@ -97,7 +97,8 @@ func keepingLinks(k *check) {
 	}
 }
 
-// keepingLinksReopen is the case keeping/links-reopen. The sweeps of later processes keep such records, too.
+// keepingLinksReopen is the case keeping/links-reopen. Records with evidence against them, and records replaced by another operation, keep their keys
+// for as long as they are needed, even in sweeps by later processes.
 func keepingLinksReopen(k *check) {
 	j := k.journal()
 	evident, linked := k.needed(j)

@@ -188,6 +188,7 @@ func enqueueMark(k *check) {
 // wrapper is a journal around another. Users write such wrappers to count calls.
 type wrapper struct{ persist.Journal }
 
+// Unwrap returns the wrapped journal.
 func (w wrapper) Unwrap() persist.Journal { return w.Journal }
 
 // wrapReaches uses the journal through a wrapper. If the journal has a method

@@ -93,7 +93,7 @@ func sweepAnswers(k *check) {
 	k.swept(j, r, "a second Sweep")
 }
 
-// sweepTombstones is the case sweep/tombstones. A chosen key stays as a tombstone, however late the sweep; it
+// sweepTombstones is the case sweep/tombstones. A sweep keeps a key chosen by the program for ever, as a tombstone: a record without its texts. It
 // cannot be finished or forgotten.
 func sweepTombstones(k *check) {
 	ctx, j := context.Background(), k.journal()
@@ -112,9 +112,8 @@ func sweepTombstones(k *check) {
 	}
 }
 
-// sweepKeptFields: the values for an audit of an operation are the same before and
-// after a sweep, also at the bounds of the kept fields. They are the same after
-// another sweep has looked at the tombstone.
+// sweepKeptFields is the case sweep/kept-fields. The kept fields of an operation, values for an audit, are the same before and after a sweep, up to
+// their bounds. They are still the same after another sweep of what is left, a record without its other texts (tombstone).
 func sweepKeptFields(k *check) {
 	ctx, j := context.Background(), k.journal()
 	most := make([]persist.KeptField, persist.KeptFieldsMax)

@@ -87,6 +87,7 @@ func (o Options) dialer(config *pgx.ConnConfig, before func(context.Context, *pg
 // connectError is the error of a failed connection.
 type connectError struct{ err error }
 
+// Unwrap returns the error of the driver.
 func (e *connectError) Unwrap() error { return e.err }
 
 // Error returns the lines of the driver's error in one line, each once.

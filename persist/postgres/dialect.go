@@ -174,7 +174,7 @@ func (r *nullRow) dest() []any {
 	return dest
 }
 
-// row returns the row that was scanned, or nil if it is absent.
+// row returns the row that was scanned, or nil if the query's outer join found none. A NULL number becomes zero.
 func (r *nullRow) row() *sqljournal.Row {
 	if r.ID == nil {
 		return nil
@@ -277,7 +277,7 @@ func (d *dialect) Now() string {
 	return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000"
 }
 
-// clock returns a common table expression to read the clock once for a statement.
+// clock returns a part of a statement (a common table expression) that reads the database's clock. With it all parts of the statement see one time.
 func (d *dialect) clock() string { return "clock AS MATERIALIZED (SELECT " + d.Now() + " AS now)" }
 
 // Abandoned implements sqljournal.Dialect: it returns the statement by which the server ends a transaction that its client has left; empty if the

@@ -72,7 +72,8 @@ func idOf(id persist.ID) string {
 	return hashOf(id.Key) + string(account[:accountHash])
 }
 
-// hashOf returns the common part of the ids of a key.
+// hashOf returns the common part of the Redis ids of all records with a key: a prefix of its SHA-256. So the records of one key in several accounts
+// are found together.
 func hashOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return string(sum[:keyHash])

@@ -51,7 +51,8 @@ func (j *Journal) readFact(ctx context.Context, name string) ([]byte, error) {
 	return bytesOf(values[1]), nil
 }
 
-// writeFact makes one try of a write of a fact, and returns the value that stands then.
+// writeFact makes one try to replace the old value of a fact, a small named value beside the records. It returns the value in the journal afterwards:
+// another process's, if old was not the present one.
 func (j *Journal) writeFact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	word, rest, err := split(j.scripts.fact.Run(ctx, j.client, []string{j.place}, j.id, factField+name, old, value))
 	if err != nil {

@@ -177,6 +177,7 @@ func (j *Journal) noted(ctx context.Context, place, prefix string, buckets int, 
 // missingError is the error about a journal that nobody has made yet.
 type missingError struct{ place, prefix string }
 
+// Error names the prefix and the key at which a journal was looked for.
 func (e missingError) Error() string {
 	return fmt.Sprintf("persist/redis: there is no journal yet under the prefix %q (key %s)", e.prefix, e.place)
 }

@@ -184,9 +184,11 @@ func (l *listing) first(ctx context.Context) (first *stream, err error) {
 	return first, nil
 }
 
+// bySeq compares two records by their number: the order of their begin.
 func bySeq(a, b ref) int { return cmp.Compare(a.seq(), b.seq()) }
 
-// fill reads more places for each stream of which all places were taken.
+// fill reads more references for each stream that has none left and is not at its end. A stream is one sorted set of a bucket, in the order of the
+// listing.
 func (l *listing) fill(ctx context.Context) error {
 	var empty []*stream
 	for _, s := range l.streams {

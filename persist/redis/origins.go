@@ -73,8 +73,8 @@ type turn struct {
 	groupNames
 }
 
-// DueTimes implements [persist.DueTimes]: the first due time of each origin with the same needs. In each bucket it steps from group to group in an
-// index; a group is the records of one account, origin and needs.
+// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin with the same needs, such as a
+// credential. An index in each bucket has the due times by groups: the records of one account, origin and needs.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	now, err := j.Now(ctx)
 	if err != nil {

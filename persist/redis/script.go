@@ -125,7 +125,8 @@ func bytesOf(v any) []byte {
 // progress, body, body of the answer.
 const everyPart = "hipba"
 
-// fields returns the names of fields in the hash of a bucket: for each letter in which, the field with this part of the record.
+// fields returns the names of a record's fields in the Redis hash of its bucket. Each letter in which stands for a part of the record, such as its
+// body.
 func fields(id, which string) []string {
 	names := make([]string, len(which))
 	for i, part := range which {

@@ -108,13 +108,16 @@ func slack() oncehttp.Config {
 	return oncehttp.Config{Profile: profile.None(), Operation: chat}
 }
 
+// stripe returns the configuration advised for clients of Stripe.
 func stripe() oncehttp.Config { return oncehttp.Config{Profile: profile.StripeV1()} }
 
+// paypal returns the configuration advised for clients of PayPal.
 func paypal() oncehttp.Config {
 	p, _ := profile.ByName("paypal-orders")
 	return oncehttp.Config{Profile: p}
 }
 
+// azure returns the configuration advised for clients of Azure.
 func azure() oncehttp.Config {
 	p, _ := profile.ByName("azure-repeatability")
 	return oncehttp.Config{Profile: p}

@@ -86,4 +86,5 @@ func run(build func(*env) (handler, error), repaired bool) (err error) {
 // discard drops the traces of requested crashes.
 type discard struct{}
 
+// Write implements [io.Writer]. It drops p.
 func (discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -33,6 +33,7 @@ func newEnv(repaired bool) *env {
 	return &env{repaired: repaired, keyHeader: "Idempotency-Key", name: "once_target_" + randomText(), effects: map[string]int{}}
 }
 
+// randomText returns twelve random hexadecimal digits, for names that no earlier run has used.
 func randomText() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // it never fails

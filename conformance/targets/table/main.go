@@ -18,6 +18,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/report"
 )
 
+// main prints the table of results of the servers under test.
 func main() {
 	if len(os.Args) != 3 {
 		fmt.Fprintln(os.Stderr, "table: want the directory of reports and the page")

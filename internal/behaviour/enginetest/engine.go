@@ -37,7 +37,7 @@ func Engines() []Engine {
 	return []Engine{{"memory", inMemory, ordinary}, {"bolt", inFile, oneProcess}, {"postgres", onPostgres, onServer}}
 }
 
-// AllEngines returns memory, bolt and all servers, for tests of claims.
+// AllEngines returns all journals, each as a case for tests of claims: in memory, in a file (bolt), and on each database server.
 func AllEngines() []Engine {
 	return append(Engines(), Engine{"mysql", onMySQL, onServer}, Engine{"redis", onRedis, onServer})
 }

@@ -50,7 +50,8 @@ func (f *Freezing) Freeze(after, length time.Duration) {
 	f.To = f.from.Add(length)
 }
 
-// Renew implements [persist.Claimer]. While the process is frozen, it waits until To first.
+// Renew implements [persist.Claimer] for a process that a test freezes from one time to To. A renewal of leases in between is late: it waits until To
+// first.
 func (f *Freezing) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
 	if now := time.Now(); !now.Before(f.from) && now.Before(f.To) {
 		time.Sleep(f.To.Sub(now))

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
-// Sealed returns the journal, sealed with keys. Each key is named by one letter, the current one first.
+// Sealed returns the journal with encryption by keys for tests. Each key is named by one letter of keys, and made of it. The first one encrypts.
 func Sealed(t *testing.T, j persist.Journal, keys string) persist.Journal {
 	t.Helper()
 	var c seal.Config

@@ -83,7 +83,8 @@ func (s *Shop) list(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": found})
 }
 
-// ForgetOrChange sets Broken as in how, and forgets or changes the orders if how says so. A nil how changes nothing.
+// ForgetOrChange changes the faults of the shop between two calls: it sets Broken as in how, and forgets or changes the orders if how says so. A nil
+// how changes nothing.
 func (s *Shop) ForgetOrChange(how *Shop) {
 	if how == nil {
 		return

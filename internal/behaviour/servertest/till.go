@@ -33,7 +33,7 @@ func Pay(t *testing.T, body string) *http.Request {
 	return clienttest.Request(t, "POST", "http://mock.test/payments", body)
 }
 
-// Effects returns the number of payments made by the server, under any key.
+// Effects returns the number of payments that the server has made, under any key.
 func Effects(s *mockserver.Server) int { return s.Ledger().Snapshot().Effects }
 
 // Order is a payment with a reference: a second key for it breaks a rule of the server.

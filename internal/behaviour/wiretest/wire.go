@@ -54,7 +54,8 @@ func (w *Wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.response(req), nil
 }
 
-// trace tells the client's trace of the connection, as net/http's transport does.
+// trace reports the connection to the request's httptrace.ClientTrace, as net/http's transport does. The client needs these events: without them it
+// cannot prove that nothing was sent. Silent leaves them out, and Refused stops before there is a connection.
 func (r *Reply) trace(req *http.Request) {
 	trace := httptrace.ContextClientTrace(req.Context())
 	if trace == nil || r.Silent {

@@ -93,6 +93,7 @@ type knownMoney struct {
 	why   string
 }
 
+// String returns the amount with its currency, as a report prints it.
 func (m *money) String() string { return strings.TrimSpace(m.amount.String() + " " + m.currency) }
 
 // moneyOf returns the amount of an operation; why is the reason if it is not known. If the request has no currency, and none is
@@ -130,7 +131,8 @@ func (f *auditFlags) currencyColumn(row map[string]string) (string, error) {
 	return "", fmt.Errorf("columns %s may have the currency: say --currency COLUMN", strings.Join(words.Quoted(found), ", "))
 }
 
-// total adds an operation to our totals.
+// total adds an operation of the journal to the totals of our side, by class of result and currency. An operation without a readable amount is only
+// counted. Without --amount there are no totals.
 func (a *audit) total(rec *persist.Record) {
 	if a.flags.amount == "" {
 		return

@@ -86,6 +86,7 @@ func unnamed(t *results.Totals) int {
 	return rows
 }
 
+// wasWere returns the verb for n things: "was" for one, else "were".
 func wasWere(n int) string {
 	if n == 1 {
 		return "was"

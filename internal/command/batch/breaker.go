@@ -44,8 +44,10 @@ type stuckError struct {
 	err  error // of the last row
 }
 
+// Error returns the text of the error that stopped the batch.
 func (e *stuckError) Error() string { return e.err.Error() }
 
+// Unwrap returns the error that stopped the batch.
 func (e *stuckError) Unwrap() error { return e.err }
 
 // said returns the error in a line, with the number of a batch's rows not tried because of it.

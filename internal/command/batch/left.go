@@ -156,6 +156,7 @@ func (l *left) text(journal string, sent bool) string {
 		words.Count(l.fresh, "row"), is, pays, journal)
 }
 
+// isAre returns the verb for n things: "is" for one, else "are".
 func isAre(n int) string {
 	if n == 1 {
 		return "is"

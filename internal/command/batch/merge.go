@@ -69,10 +69,13 @@ type sortedSource struct {
 // entryHeap is a heap.Interface in the order of byKey.
 type entryHeap []sortedSource
 
+// Len implements [sort.Interface] for container/heap.
 func (h entryHeap) Len() int { return len(h) }
 
+// Less implements [sort.Interface] for container/heap. The entry with the least key comes first.
 func (h entryHeap) Less(i, j int) bool { return byKey(h[i].entry, h[j].entry) < 0 }
 
+// Swap implements [sort.Interface] for container/heap.
 func (h entryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
 // Push appends; heap.Push calls it.

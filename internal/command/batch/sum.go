@@ -182,6 +182,8 @@ type amountError struct {
 	marks *marks
 }
 
+// Error names the cell of the amount, and why --sum cannot add it up. If some rows have a decimal comma and others a point, no --decimal helps, and
+// the text says so.
 func (e *amountError) Error() string {
 	why := e.err.Error()
 	if !errors.Is(e.err, results.ErrNoDecimal) && e.marks.noPoint.Load() && e.marks.noComma.Load() {
@@ -190,6 +192,7 @@ func (e *amountError) Error() string {
 	return fmt.Sprintf("%q %s; --sum adds it up", words.Clip(e.cell), why)
 }
 
+// Unwrap returns the fault of the amount.
 func (e *amountError) Unwrap() error { return e.err }
 
 // amountIn reads an amount, of a cell as --decimal says.

@@ -218,7 +218,8 @@ func byKey(a, b entry) int {
 	return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.at, b.at))
 }
 
-// bytes returns the entry in entryBytes bytes, for a temporary file.
+// bytes returns the entry of a row in entryBytes bytes, for a temporary file: the digests of its key and body, its place in the input, and its
+// number.
 func (e *entry) bytes() []byte {
 	b := make([]byte, 0, entryBytes)
 	b = append(append(b, e.key[:]...), e.body[:]...)

@@ -187,6 +187,7 @@ func lacking(o *conformance.Options) []string {
 	return lines
 }
 
+// needing returns the number of cases of the test suite with this need, such as a clock or a witness of effects.
 func needing(need conformance.Need) int {
 	n := 0
 	for _, c := range conformance.Cases() {
@@ -197,6 +198,7 @@ func needing(need conformance.Need) int {
 	return n
 }
 
+// isAre returns a number of cases with its verb: "1 case is", "3 cases are".
 func isAre(cases int) string {
 	if cases == 1 {
 		return "1 case is"

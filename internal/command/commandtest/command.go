@@ -165,6 +165,7 @@ func Orders(n int) string {
 	return b.String()
 }
 
+// Itoa returns the number in digits.
 func Itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
 
 // Fast makes attempts follow each other at once, and pending operations due at once.

@@ -94,4 +94,5 @@ func (e *FaultsError) Lines() []string {
 	return append(lines, sum)
 }
 
+// Error returns all faults on one line.
 func (e *FaultsError) Error() string { return strings.Join(e.Lines(), "; ") }

@@ -127,6 +127,7 @@ func (e *RowError) Error() string {
 	return b.String() + ": " + e.Err.Error()
 }
 
+// Unwrap returns the fault of the row, without its line number.
 func (e *RowError) Unwrap() error { return e.Err }
 
 // NewRows reads r as CSV or TSV with a header row. If the first character after blanks is a "{", it reads r as NDJSON. file is its name

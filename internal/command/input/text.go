@@ -146,7 +146,7 @@ type utf16Reader struct {
 	rest  []byte // of ready: not read yet
 }
 
-// Read reads UTF-8.
+// Read implements [io.Reader]. It returns the text of a UTF-16 file in UTF-8.
 func (u *utf16Reader) Read(p []byte) (int, error) {
 	for len(u.rest) == 0 {
 		if err := u.fill(); err != nil {

@@ -237,7 +237,7 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 	return moved, &terminal.ExitError{Status: status, Err: fmt.Errorf("%d of %d not changed: %w", len(failed), len(records), errors.Join(failed...))}
 }
 
-// sayBegun names the command that sends what was begun anew under these keys.
+// sayBegun prints the next step for a person after an act that began operations once more under these keys: the command that sends them.
 func sayBegun(keys []string, ses *session.Session, stderr io.Writer) {
 	const sends = "a worker or the program sends"
 	journal := words.ShellQuote(ses.Place.Arg)

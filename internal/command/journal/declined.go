@@ -65,7 +65,8 @@ func tellDeclined(ctx context.Context, ses *session.Session, s terminal.Streams)
 	return nil
 }
 
-// forgetDeclined takes values of --declined out of the journal. All of them must be there.
+// forgetDeclined removes values of --declined from the journal: texts in answers that count as refusals. All of them must be there. Operations that
+// were declined by them alone count as done again, and stderr names those that are then done twice.
 func forgetDeclined(ctx context.Context, ses *session.Session, forget []string, s terminal.Streams) error {
 	_, texts, err := session.KnownDeclines(ctx, ses)
 	if err != nil {

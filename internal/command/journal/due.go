@@ -44,7 +44,7 @@ func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persis
 	}
 }
 
-// onlyKeys shows only these keys of the journal to a Resume.
+// onlyKeys returns a journal that shows only these keys to Resume, so that no other operation is sent. It has claims if the journal has them.
 func onlyKeys(j persist.Journal, keys []string) persist.Journal {
 	limited := keysJournal{j, keys}
 	if claimer, shared := persist.As[persist.Claimer](j); shared {

@@ -209,7 +209,7 @@ func (p *reportPage) addRows(see interface{ Set(rec *persist.Record) }, rows []p
 	}
 }
 
-// add puts an operation on the page.
+// add adds an operation to the rows of the page, and counts it for its result.
 func (p *reportPage) add(r reportRow) {
 	p.Rows = append(p.Rows, r)
 	for i := range p.Results {

@@ -36,6 +36,7 @@ type resumeFlags struct {
 	made     results.Made
 }
 
+// resumeCommand returns the command "journal resume" with its flags.
 func resumeCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	r := &resumeFlags{JournalFlags: f}
 	cmd := &cobra.Command{
@@ -318,6 +319,7 @@ func (f *resumeFlags) sayNone(ctx context.Context, ses *session.Session, account
 	return err
 }
 
+// unfinished returns the states of operations without an end.
 func unfinished() []persist.State { return []persist.State{persist.StatePending, persist.StateHeld} }
 
 // eachToSend calls do for pending operations, and for those released by --restored.

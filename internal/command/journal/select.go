@@ -154,10 +154,13 @@ type recordHeap struct {
 	order   func(a, b *persist.Record) int
 }
 
+// Len implements [sort.Interface] for container/heap.
 func (h *recordHeap) Len() int { return len(h.records) }
 
+// Less implements [sort.Interface] for container/heap, by the order of the listing.
 func (h *recordHeap) Less(i, j int) bool { return h.order(&h.records[i], &h.records[j]) < 0 }
 
+// Swap implements [sort.Interface] for container/heap.
 func (h *recordHeap) Swap(i, j int) { h.records[i], h.records[j] = h.records[j], h.records[i] }
 
 // Push appends; heap.Push calls it.

@@ -117,7 +117,8 @@ call is wrong, it cannot listen, or nothing was judged.`,
 	return cmd
 }
 
-// config checks the flags.
+// config returns the configuration of the mock server by the flags, with a referee (a judge of the client) if one was asked for. An error names the
+// flag at fault.
 func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err error) {
 	if !knownBug(f.bug) {
 		return cfg, nil, fmt.Errorf("--bug %s: no such bug; --bug list names them", words.Clip(f.bug))

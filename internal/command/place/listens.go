@@ -40,6 +40,7 @@ const sslRequest = "\x00\x00\x00\x08\x04\xd2\x16\x2f"
 // listensError reports a server of the wrong kind at a journal's address, or one without TLS.
 type listensError struct{ text string }
 
+// Error returns the finished text.
 func (e *listensError) Error() string { return e.text }
 
 // withinPatience calls open. A slow open, or a lost connection, may come from a server of another kind: two protocols may each wait for

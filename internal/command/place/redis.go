@@ -66,6 +66,7 @@ func QuietRedis() { goredis.SetLogger(silent{}) }
 // silent is a log for go-redis. It prints nothing.
 type silent struct{}
 
+// Printf drops a line of the Redis library's log. The command reports the errors of its calls itself.
 func (silent) Printf(context.Context, string, ...any) {}
 
 // openRedis opens the journal on a Redis server; read-only if at.Looks is set.

@@ -8,6 +8,7 @@ type ownerLock struct{ owner string }
 // lockOwnerFile locks nothing: this system has no such locks.
 func lockOwnerFile(_, owner string) (*ownerLock, error) { return &ownerLock{owner}, nil }
 
+// release does nothing: there are no such locks on this system.
 func (*ownerLock) release() {}
 
 // ownerLives cannot tell: a lease holds until it ends by itself.

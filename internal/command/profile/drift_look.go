@@ -242,7 +242,8 @@ func (d *drift) sights() []sight {
 	return all
 }
 
-// findings returns the sights, an entry for each kind, profile, origin and status, in that order.
+// findings counts the operations with something to report, and returns an entry for each kind, profile, origin and status, in that order. An entry
+// has its first and last time, and the key of the first operation as an example.
 func (d *drift) findings() []DriftFinding {
 	var list []DriftFinding
 	all := d.sights()

@@ -256,7 +256,8 @@ func lineOf(res oncehttp.Result) Line {
 	}
 }
 
-// Resumed returns the line of an operation finished by Resume.
+// Resumed returns the result line of an operation that Resume has finished. The list says which answers count as declined: an answer of success with
+// such a text is no success.
 func (list Declines) Resumed(res oncehttp.Result) Line {
 	l := lineOf(res)
 	if a := res.Answer; a != nil {

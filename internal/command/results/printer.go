@@ -137,10 +137,13 @@ func (p *printer) release(linesMax, bytesMax int) {
 // lineHeap is a heap.Interface by sequence number.
 type lineHeap []Placed
 
+// Len implements [sort.Interface] for container/heap.
 func (h lineHeap) Len() int { return len(h) }
 
+// Less implements [sort.Interface] for container/heap, by the order of the input.
 func (h lineHeap) Less(i, j int) bool { return h[i].Seq < h[j].Seq }
 
+// Swap implements [sort.Interface] for container/heap.
 func (h lineHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
 // Push appends; heap.Push calls it.

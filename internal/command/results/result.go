@@ -125,8 +125,8 @@ func Parse(names []string) ([]Result, error) {
 	return results, nil
 }
 
-// Exit returns the exit status of one operation with this result. An operation not sent is still to do, and has terminal.ExitUnknown
-// although its result is rejected; its caller knows.
+// Exit returns the exit status for an operation with this result: 0 for a success, 3 if its end is unknown, else 1. An operation that was not sent is
+// still to do: its caller uses terminal.ExitUnknown for it.
 func (r Result) Exit() int {
 	switch r {
 	case Done, Accepted, Duplicate:

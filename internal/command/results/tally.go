@@ -56,7 +56,8 @@ type Group struct {
 	later  bool // it was rejected, or is pending, and may be tried again only later
 }
 
-// Add counts one operation.
+// Add counts the result of one operation: its class, its exit status, whether the answer came from the journal, the next due time, and the reasons
+// for doubt in a success. Doubts beyond doubtsMax kinds share one entry.
 func (t *Tally) Add(l *Line) {
 	t.Rows++
 	t.Exit = terminal.Worse(t.Exit, l.Exit)
@@ -222,7 +223,8 @@ func (t *Tally) Summary(name string) string {
 	return text + "; " + words.Count(t.requests, "request") + " sent"
 }
 
-// detail lists the statuses and codes of one class: " (402)", or with their numbers if there are several.
+// detail returns the statuses and codes of the results in a class, such as refused: " (402)", or " (402 ×3, 409)" if there are several. Of unknown
+// results it also counts those that are still pending.
 func (t *Tally) detail(c Class) string {
 	var parts, texts []string
 	many := map[string]int{}

@@ -27,7 +27,8 @@ type declinedFrom struct {
 	from time.Time // zero: the journal does not say, and it always held
 }
 
-// sinceOf returns the times of these texts. Those that are not among the known ones hold from now on.
+// sinceOf returns the texts that mark an answer as declined, each with the time from which it counts. The journal has these times, by digests. A text
+// that is not among the known ones counts from now on: earlier answers keep their result.
 func sinceOf(ctx context.Context, ses *Session, texts, known []string, now time.Time) (declinedSince, error) {
 	fact, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {

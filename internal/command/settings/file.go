@@ -123,8 +123,8 @@ func applyLine(cmd *cobra.Command, text string, number int, given map[string]int
 	return nil
 }
 
-// knownName refuses a line with a flag of no command: a slip would go unnoticed. of is the command named by the
-// line; "" if the line is for all commands.
+// knownName checks a line of the settings file: its flag must belong to the command of, or to any command if of is "". Otherwise a typing error would
+// have no effect, and nobody would notice.
 func knownName(root *cobra.Command, of, flag string) error {
 	hasCommand, hasFlag := of == "", false
 	var look func(*cobra.Command, bool)

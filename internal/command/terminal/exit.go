@@ -29,6 +29,7 @@ type ExitError struct {
 	Err    error
 }
 
+// Error returns the text of Err; empty if the command ends with an exit status and no message.
 func (e *ExitError) Error() string {
 	if e.Err == nil {
 		return ""
@@ -36,6 +37,7 @@ func (e *ExitError) Error() string {
 	return e.Err.Error()
 }
 
+// Unwrap returns Err, which may be nil.
 func (e *ExitError) Unwrap() error { return e.Err }
 
 // Interrupted returns the end of a command after a signal, with nothing more to say.
@@ -83,8 +85,10 @@ type SaidError struct {
 	Err  error
 }
 
+// Error returns the finished message in place of the text of Err.
 func (e *SaidError) Error() string { return e.Text }
 
+// Unwrap returns the error behind the message.
 func (e *SaidError) Unwrap() error { return e.Err }
 
 // Plain returns the reason alone if err is the client's refusal of a call before anything was sent. It leaves out the words about the effect, which

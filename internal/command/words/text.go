@@ -49,7 +49,7 @@ func IsToken(s string) bool {
 	})
 }
 
-// Count returns a number with its noun.
+// Count returns a number with its noun, which gets an "s" unless the number is 1.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -34,4 +34,5 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
+// isNotSupported reports whether a connection lacks the feature that was asked for, as HTTP/2 lacks Hijack.
 func isNotSupported(err error) bool { return errors.Is(err, http.ErrNotSupported) }

@@ -31,7 +31,7 @@ func (d *decoder) err(part string) error {
 	return nil
 }
 
-// end is err for the end of the bytes: unread ones are damage, too.
+// end returns the error of a decoded part: damage if a field was bad, or if bytes are left.
 func (d *decoder) end(part string) error {
 	if d.at != len(d.b) {
 		d.bad = true

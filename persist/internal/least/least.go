@@ -13,7 +13,8 @@ type item[T any] struct {
 	of  T
 }
 
-// New returns an empty set. place returns the memory of an item for its place: zero at first, and changed by the set alone.
+// New returns an empty heap. An item remembers its index in the heap: place returns a pointer to that memory. It must be zero at first, and only the
+// heap may change it.
 func New[T any](place func(T) *int32) Heap[T] { return Heap[T]{place: place} }
 
 // Set enters an item with a key, or changes the key of an item that is in the heap.

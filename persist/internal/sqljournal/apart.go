@@ -16,7 +16,8 @@ var usedColumns = []string{"id", "state", "finished", "sweep_at", "account", "pr
 // UsedColumns returns the names of the columns of a table of used keys, in the order of the values of Apart.InsertUsed.
 func UsedColumns() []string { return append([]string{}, usedColumns...) }
 
-// usedTable returns the table of used keys for a SELECT. It is that of all records, unless they have one of their own.
+// usedTable returns the name of the table that has the used keys, the rest of erased records: that of all records, or on some databases a table of
+// their own.
 func (j *Journal) usedTable() string {
 	if j.apart == nil {
 		return j.d.Records()
@@ -36,9 +37,8 @@ func (j *Journal) everywhere(format string, args ...any) (query string, all []an
 	return j.d.Rebind(query), all
 }
 
-// execUnused runs a statement that gives a record the id of the row, and returns the number of rows that it has changed. If the id is that of a used key in a
-// table of their own, nothing is changed. See Apart.
-// Error: persist.ErrExists.
+// execUnused runs a statement that gives a record the id of the row, and returns the number of changed rows. Some databases keep used keys, the rest
+// of erased records, in a table of their own. If the id is that of a used key there, the change is undone. Error: persist.ErrExists.
 func (j *Journal) execUnused(ctx context.Context, conn *sql.Conn, row *Row, statement string, args []any) (n int64, err error) {
 	if j.apart == nil {
 		return exec(ctx, conn, statement, args)

@@ -245,7 +245,8 @@ func (l *listing) nextNumbered(ctx context.Context) ([]Row, error) {
 	return page, err
 }
 
-// unnumbered reports whether a record of the page has no number yet.
+// unnumbered reports whether a record of the page has no number (Seq) yet: some engines give numbers after the insert. Such a page cannot be put in
+// order.
 func unnumbered(page []Row) bool {
 	return slices.ContainsFunc(page, func(r Row) bool { return !r.Seq.Valid })
 }

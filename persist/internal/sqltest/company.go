@@ -156,13 +156,17 @@ func keyless(client func(*company) *oncehttp.Client) func(*company) error {
 	}
 }
 
-func theOne(c *company) *oncehttp.Client   { return c.one }
+// theOne returns the first of the two clients on one journal.
+func theOne(c *company) *oncehttp.Client { return c.one }
+
+// theOther returns the second of the two clients on one journal.
 func theOther(c *company) *oncehttp.Client { return c.other }
 
 // enqueueOne enqueues the request by the one client.
 func enqueueOne(c *company) error { return c.one.Enqueue(c.request(), "k") }
 
-// resumed calls Resume until it meets the operation, and returns the error of that. By the journal's clock the operation may be due a moment later.
+// resumed calls Resume until it runs the operation, and returns the operation's error. By the journal's clock the operation may be due only a moment
+// later.
 func resumed(ctx context.Context, client *oncehttp.Client) error {
 	for range 1000 {
 		for _, err := range client.Resume(ctx) {

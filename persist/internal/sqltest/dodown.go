@@ -68,7 +68,7 @@ func DoDown(t *testing.T, e Engine) {
 	}
 }
 
-// CloseLost closes a journal whose connections are lost. Nothing is left to write, so that this is no error.
+// CloseLost tests the Close of a journal that has lost its connections. All writes are done, so Close must return no error.
 func CloseLost(t *testing.T, e Engine) {
 	proxy := NewProxy(t, e.Address)
 	j := e.Open(t, proxy.Address(), cmp.Or(e.Limit, 6*time.Second))

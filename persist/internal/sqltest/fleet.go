@@ -278,7 +278,8 @@ func (f *fleet) judge() {
 	f.judgeSends(ledger)
 }
 
-// judgeSends checks the number of sends: without faults hardly more than one for each effect.
+// judgeSends checks the requests that reached the API. A calm test has at most one in a hundred more than effects, and no broken rule. In a test with
+// faults some workers must have been killed and some frozen, and the rules about keys and bytes must hold.
 func (f *fleet) judgeSends(ledger mockserver.Snapshot) {
 	if f.Calm {
 		if float64(ledger.Sends) > 1.01*float64(ledger.Effects) {

@@ -57,7 +57,8 @@ const (
 	calmFleet  = "ONCEHTTP_TEST_CALM_FLEET" // the variable that tells a worker of such a fleet
 )
 
-// workClient returns a client with short pauses, so that a test need not wait long for what the dead leave. A call takes up to elapsed.
+// workClient returns the client of a worker process in tests. Its pauses are short, so that the operations of killed workers are sent soon. elapsed
+// bounds a call.
 func workClient(j persist.Journal, elapsed, lease time.Duration) (*oncehttp.Client, error) {
 	return oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback(), ResumeWorkers: 8, Lease: lease, Retry: oncehttp.Policy{
 		MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: 200 * time.Millisecond,

@@ -116,7 +116,8 @@ func (d *Deliverer) client(account, way, step string) (*oncehttp.Client, error) 
 	})
 }
 
-// write writes the row of a result. way says whether the mark that it was delivered is written in the same transaction.
+// write writes the result of an operation into a table of the program, as a consumer of results does. way says whether the result is marked as
+// delivered in the same transaction. The process kills itself if it comes to this step.
 func (d *Deliverer) write(ctx context.Context, rec persist.Record, account, way, step string) error {
 	if d.Rows != nil {
 		return d.Rows.Write(ctx, account+" "+rec.State.String())
@@ -178,6 +179,7 @@ func (d *Deliverer) Deliver(ctx context.Context, args []string) error {
 // killing is one process of KilledDeliveries.
 type killing struct{ way, step string }
 
+// account returns the account of a killed process: each has its own, so that their operations do not mix.
 func (k killing) account() string { return k.way + " " + k.step }
 
 // most is how often the row may be there at the end.
@@ -188,8 +190,8 @@ func (k killing) most() int {
 	return 1
 }
 
-// killings returns the processes of KilledDeliveries: one for each step at which it dies and each way to mark a result. In a short run there is one
-// for each step.
+// killings returns the child processes of the test: each delivers a result and is killed at one step, and marks the result inside its own transaction
+// or after it. A short test run has one process for each step; a whole one has all that make sense.
 func (d *Deliverer) killings() (all []killing) {
 	for i, step := range deliverySteps {
 		ways := []string{markedInside, markedAfter}
@@ -250,7 +252,8 @@ func (d *Deliverer) KillAll(t *testing.T, args ...string) {
 	all.Wait()
 }
 
-// goesOn runs the next process until it has delivered the result, and checks the rows: the result is there once.
+// goesOn runs a new process after the one that was killed, until it has delivered the result. Then it checks the table of the program: the result is
+// there once, or twice where a repeat cannot be excluded.
 func (d *Deliverer) goesOn(t *testing.T, k killing) {
 	client, err := d.client(k.account(), k.way, "")
 	if err != nil {

@@ -159,8 +159,8 @@ type repeatRow struct {
 	sends  int // once everything is sent
 }
 
-// repeatRows returns the rows of LostCommitNeighbours in which the first commit took effect: what happens to the operation before the repetition, and
-// the expected result.
+// repeatRows returns the cases of LostCommitNeighbours in which a commit took effect, but its answer was lost. Each row has the first operation, an
+// event before the program repeats it, the repeated operation, and the expected error, number of orders and number of sends.
 func repeatRows() map[string]repeatRow {
 	nothing := func(*repeats) {}
 	return map[string]repeatRow{

@@ -22,7 +22,7 @@ type call struct {
 	after  func(now persist.Record, err error) bool
 }
 
-// begun stores rec as a new record, and returns it as stored. It is called while the database is up, and panics on an error.
+// begun stores rec as a new record, and returns it as stored. It is called before the database goes down, and panics on an error.
 func begun(j persist.Journal, rec persist.Record) persist.Record {
 	rec, _, err := j.Begin(context.Background(), rec)
 	if err != nil {

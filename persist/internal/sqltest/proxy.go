@@ -22,7 +22,8 @@ const (
 	LateAfterHole       // the same, later still, and until Hole(false) nothing else passes
 )
 
-// Faults are all faults of one exchange, by name.
+// Faults returns all faults that the proxy can make in one exchange with the database, by name: the connection is cut, or hangs, before or after the
+// statement.
 func Faults() map[string]Fault {
 	return map[string]Fault{"cut before": CutBefore, "cut after": CutAfter, "hole before": HoleBefore, "hole after": HoleAfter, "late": LateAfterCut}
 }
@@ -163,6 +164,7 @@ func (p *Proxy) keep(c net.Conn) {
 	p.conns[c] = true
 }
 
+// drop closes a connection, and removes it from the list of open ones.
 func (p *Proxy) drop(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,12 +8,17 @@ import (
 	"os/exec"
 )
 
-// freeze and wake: there is no such thing on this system.
+// freeze stops a process until wake. This system has no such signal.
 func freeze(*os.Process) error { return errors.ErrUnsupported }
-func wake(*os.Process) error   { return errors.ErrUnsupported }
 
+// wake continues a process stopped by freeze. This system has no such signal.
+func wake(*os.Process) error { return errors.ErrUnsupported }
+
+// give hands a folder to the user of the database server. This system has no such users; a test that needs them is skipped.
 func (*OwnServer) give(string) error { return errors.ErrUnsupported }
-func (*OwnServer) as(*exec.Cmd)      {}
+
+// as lets a command run as the user of the database server. This system has no such users.
+func (*OwnServer) as(*exec.Cmd) {}
 
 // giveLike gives a file to the owner of a folder.
 func giveLike(path, dir string) error { return nil }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// freeze stops a process, which notices nothing of it.
+// freeze stops a process until wake. The process does not notice it, as in a long pause of a virtual machine.
 func freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 
 // wake lets a frozen process go on.

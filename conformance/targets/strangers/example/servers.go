@@ -33,6 +33,7 @@ type record struct {
 	answer  *httptest.ResponseRecorder // nil while the request is at work
 }
 
+// newLayer returns a correct layer of idempotency keys before a service. unchunked refuses bodies without Content-Length.
 func newLayer(unchunked bool) *layer {
 	return &layer{service: strangers.NewService(), unchunked: unchunked, lock: strangers.NewLock(), known: map[string]*record{}}
 }

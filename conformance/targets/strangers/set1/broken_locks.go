@@ -112,8 +112,13 @@ type catcher struct {
 	body   []byte
 }
 
-func (c *catcher) Header() http.Header    { return c.header }
+// Header implements [http.ResponseWriter]. The header is kept, and not sent.
+func (c *catcher) Header() http.Header { return c.header }
+
+// WriteHeader implements [http.ResponseWriter]. It keeps the status.
 func (c *catcher) WriteHeader(status int) { c.status = status }
+
+// Write implements [http.ResponseWriter]. It keeps the body.
 func (c *catcher) Write(data []byte) (int, error) {
 	c.body = append(c.body, data...)
 	return len(data), nil

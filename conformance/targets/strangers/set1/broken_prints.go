@@ -39,5 +39,6 @@ func newFlights() http.Handler {
 	return &flights{next: newLayer(newService()), name: name, now: map[string]*flight{}}
 }
 
-// newTimeout returns a server with its deadline below the key layer. Its fault: the 503 frees the key, though the work goes on.
+// newTimeout returns a server with a deadline for its work below the layer of idempotency keys. Its fault, which the test suite must find: the
+// deadline's 503 frees the key, though the work goes on.
 func newTimeout() http.Handler { return newLayer(deadline(250*time.Millisecond, newService())) }

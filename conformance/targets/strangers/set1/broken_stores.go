@@ -12,6 +12,8 @@ type ordered struct {
 	order []string // keys, in the order in which they were taken
 }
 
+// newRollback returns a server whose store forgets the oldest of more than 5,000 keys. Its fault: a failed request removes the newest key of the
+// store, which may belong to another request.
 func newRollback() http.Handler {
 	l := newLayer(newService())
 	l.store = &ordered{memory: newMemory()}
@@ -56,6 +58,8 @@ type slabs struct {
 	free [][]byte
 }
 
+// newSlabs returns a server that keeps its answers in reused memory. Its fault: if a client leaves, the memory of its answer is free for the next
+// one, though a repeat still gets it.
 func newSlabs() http.Handler {
 	l := newLayer(newService())
 	l.store = &slabs{memory: newMemory()}
@@ -100,6 +104,7 @@ type crowd struct {
 	store *memory
 }
 
+// newStampede returns a server where repeats of a running request wait for its end. Its fault: if that request fails, all of them are executed.
 func newStampede() http.Handler { return &crowd{next: newService(), store: newMemory()} }
 
 // ServeHTTP executes the first request of a key. Repeats wait for it, and execute, too, if it

@@ -29,6 +29,7 @@ type memory struct {
 	entries map[string]*entry
 }
 
+// newMemory returns an empty store of keys and their answers.
 func newMemory() *memory { return &memory{entries: map[string]*entry{}} }
 
 // claim is keeper.claim.

@@ -70,7 +70,8 @@ type loser struct {
 	locks locks
 }
 
-// newLoser returns a server with a row and a lock for each key. Its fault: a refused request frees the lock, too.
+// newLoser returns a server with a stored answer and a lock for each key. Its fault, which the test suite must find: a request that is refused since
+// the key is in use frees the lock of the running one.
 func newLoser() http.Handler {
 	return &loser{next: newService(), rows: newTable(), locks: locks{taken: map[string]bool{}}}
 }

@@ -28,8 +28,8 @@ type uniquePair struct {
 	first map[string]string // the fingerprint of the first request to end, by id
 }
 
-// newUniquePair returns a server with an index that is unique over key and fingerprint. Its fault: another request under the key is executed while
-// the first is at work.
+// newUniquePair returns a server with an index that is unique over key and fingerprint. Its fault, which the test suite must find: two different
+// requests under one key are both executed if they overlap.
 func newUniquePair() http.Handler {
 	return &uniquePair{next: newService(), rows: newTable(), first: map[string]string{}}
 }

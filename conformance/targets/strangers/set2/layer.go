@@ -17,6 +17,7 @@ type layer struct {
 	polls bool                           // repeats wait for the first; false: they get 409
 }
 
+// newLayer returns a correct layer of idempotency keys before a new service. A broken server replaces one of its parts.
 func newLayer() *layer {
 	return &layer{next: newService(), rows: newTable(), id: (*call).id, keeps: successes}
 }
@@ -27,6 +28,7 @@ func newService() http.Handler { return strangers.NewService() }
 // successes reports whether an outcome had an effect.
 func successes(_ *call, status int) bool { return status < 300 }
 
+// ServeHTTP executes a request with a valid key, or repeats the answer to that key. open has answered any other request.
 func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c, ok := open(w, r, l.next); ok {
 		l.serve(c)

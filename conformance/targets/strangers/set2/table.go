@@ -33,6 +33,7 @@ type table struct {
 	rows map[string]row
 }
 
+// newTable returns an empty table: a row for each key.
 func newTable() *table { return &table{rows: map[string]row{}} }
 
 // get returns a row; false if there is none, or it has expired.

@@ -25,6 +25,7 @@ type book struct {
 	known map[string]*exchange
 }
 
+// newBook returns an empty book: an exchange for each key.
 func newBook() *book { return &book{known: map[string]*exchange{}} }
 
 // look returns the exchange of a key; nil if there is none.

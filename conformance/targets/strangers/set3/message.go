@@ -87,7 +87,7 @@ func keyOf(r *http.Request) string {
 	return key
 }
 
-// keyless reports whether the key layer is not responsible for a request.
+// keyless reports whether a request passes the layer of idempotency keys as it is: a GET, or a request without a key.
 func keyless(r *http.Request) bool { return r.Method == http.MethodGet || keyOf(r) == "" }
 
 // byCaller returns an id with keys of its own for each caller.

@@ -59,7 +59,8 @@ func newCharsetCounts() http.Handler {
 	})
 }
 
-// newPieces returns a server that gives its replays with a mark, other white space, and in pieces. Its effects come a little late.
+// newPieces returns a correct server with an unusual form: its repeated answers have a mark and other white space, and come in pieces. Its effects
+// come a little late. The test suite must find no fault in it.
 func newPieces() http.Handler {
 	s := strangers.NewService()
 	s.Late = 20 * time.Millisecond
@@ -172,7 +173,8 @@ func sleepy(service http.Handler) http.Handler {
 	})
 }
 
-// patient repeats a request, 20 times at most, while the answer says that nothing was done.
+// patient puts a layer before a server: it repeats a request, 20 times at most, while the answer says that nothing was done (X-Not-Done). This is
+// correct.
 func patient(backend http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := receive(w, r)

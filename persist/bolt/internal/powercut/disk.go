@@ -285,7 +285,7 @@ func (f *file) sync() {
 	f.disk = resized(f.disk, size)
 }
 
-// write changes a file, in memory.
+// write changes the content of a file as the kernel shows it. After a power cut the disk may have this write or not, until a sync.
 func (f *file) write(v version) {
 	v.sizes = v.size != int64(len(f.memory))
 	f.memory = resized(f.memory, v.size)
