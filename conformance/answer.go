@@ -86,8 +86,8 @@ func sameOutcome(a, b *answer) (same, known bool) {
 	return true, false
 }
 
-// read fills in kind, throttled, replayed and the names of a, from its status, header and
-// body. Before the probe has ended, ids and Locations count as names without proof.
+// read judges the answer a by its status, header and body, and fills in its kind, throttled, replayed, and the names of its effect: id and Location.
+// Before the probe has ended, the names are not yet known to tell effects apart.
 func (r *runner) read(a *answer) {
 	a.kind = classify(r.o.Profile, a)
 	a.throttled = r.limited(a)

@@ -133,7 +133,7 @@ func (c *Case) Group() string {
 	return group
 }
 
-// missed returns the verdict on a rule of this level that the target breaks.
+// missed returns the verdict on a rule of this level that the target breaks: a failure, a warning, or an observation.
 func missed(l Level) Verdict {
 	switch l {
 	case LevelShould:

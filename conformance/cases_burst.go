@@ -145,7 +145,7 @@ func (x *trial) judgeRound(b *round, n int) bool {
 	return true
 }
 
-// show keeps the exchanges of a round as evidence.
+// show keeps the exchanges of a round of simultaneous requests as evidence for the report.
 func (x *trial) show(b *round) {
 	for i, l := range b.links {
 		x.keep(l, b.answers[i])

@@ -87,8 +87,8 @@ func retryAfterCases() []Case {
 	}
 }
 
-// onOverlap returns a case that calls check with n duplicates that overlap with their leader.
-// Without an overlap the case is inconclusive.
+// onOverlap returns a case that sends a request and, while the server works on it, n duplicates, and calls check with the answers. If they did not
+// overlap, the case is inconclusive.
 func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 	return func(x *trial) {
 		if v, ok := x.overlapped(same(n)); ok {

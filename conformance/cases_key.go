@@ -226,7 +226,7 @@ func (x *trial) apart(pairs [][2]string) (taken int) {
 	return taken
 }
 
-// glue returns text with base in the place of ^, or in front of it.
+// glue returns a key made of base: the text with base in the place of ^, or else base and the text.
 func glue(base, text string) string {
 	if strings.Contains(text, "^") {
 		return strings.Replace(text, "^", base, 1)

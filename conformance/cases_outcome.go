@@ -191,7 +191,7 @@ func (x *trial) errorFate(op *operation, first, again *answer) (fate string, kno
 	return "", false
 }
 
-// declared4xx returns the profile's word on a stored refusal: yes, or unknown.
+// declared4xx returns the profile's statement on a refusal (4xx): whether the API stores its answer for repeats. It is yes or unknown.
 func (x *trial) declared4xx(first *answer) profile.Fact {
 	if matchesAny(x.r.o.Profile.KeptErrors(), first) {
 		return profile.Yes
@@ -199,7 +199,7 @@ func (x *trial) declared4xx(first *answer) profile.Fact {
 	return profile.Unknown
 }
 
-// declared5xx returns the profile's word on stored server errors.
+// declared5xx returns the profile's statement on server errors (5xx): whether the API stores them for repeats.
 func (x *trial) declared5xx(*answer) profile.Fact { return x.r.o.Profile.Stored.ServerError }
 
 // transientNotPinned makes an operation fail with 429 and with 503, and repeats it: it must be

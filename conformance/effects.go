@@ -54,7 +54,8 @@ type owners struct {
 	of map[string]string // references by name; nil until the first claim
 }
 
-// claim returns the reference to which the name of an effect (an id or a Location in an answer) belongs. A new name belongs to ref from now on.
+// claim returns the reference of the operation to which a name of an effect belongs, an id or a Location in an answer. A new name belongs to ref from
+// now on.
 func (o *owners) claim(name, ref string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -185,8 +186,8 @@ func (r *runner) settleAll(ctx context.Context, tries []*trial) {
 	all.Wait()
 }
 
-// settle is settleAll for one ended trial. It adds a finding to the trial for each claim that
-// has become too high, so that result must come after it.
+// settle counts the effects of an ended trial (one run of a case) again, after late effects have had their time. A count that has become too high
+// adds a finding, so that result must come after it.
 func (r *runner) settle(ctx context.Context, x *trial) {
 	if len(x.claims) == 0 || !x.counts() {
 		return
@@ -325,7 +326,8 @@ func (x *trial) twoNames(op *operation) harm {
 	return otherwise
 }
 
-// sameOrTwice returns ownHarm if same is true, else the harm of twoNames.
+// sameOrTwice returns the harm of a second success: the case's own if both answers have the same outcome, else that of two different effects
+// (twoNames).
 func (x *trial) sameOrTwice(op *operation, same bool) harm {
 	if same {
 		return ownHarm

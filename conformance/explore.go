@@ -85,7 +85,7 @@ type attempt struct {
 	did bool    // it was sent whole and in time; otherwise it shows nothing
 }
 
-// failed reports whether the answers contradict the model.
+// failed reports whether the answers to the sequence contradict the model of a correct server.
 func (a *attempt) failed() bool {
 	return a.did && (a.x.worst() == VerdictFail || a.x.worst() == VerdictWarn)
 }
@@ -112,8 +112,7 @@ func (s *search) batch(ctx context.Context, number int) int {
 	return number
 }
 
-// begin returns an attempt that is not yet played. salt must differ from that of every other
-// attempt, so that its keys are fresh.
+// begin returns an attempt to send a drawn sequence, not yet sent. salt must differ from that of each other attempt, so that its keys are new.
 func (s *search) begin(drawn *sequence, salt string, c *Case) *attempt {
 	return &attempt{sequence: drawn, x: s.newTrial(c, salt, nil)}
 }
@@ -245,8 +244,8 @@ func (s *search) coverAlso(ids []string) {
 	}
 }
 
-// conclude stores the result of each chosen relation: the finding, a pass, or the reason why
-// no sequence tried it. Findings of several relations go to r.extra.
+// conclude stores the result of each chosen relation, a kind of difference between requests: the finding, a pass, or the reason why no sequence tried
+// it. Findings of several relations go to r.extra.
 func (s *search) conclude(chosen []Case) {
 	s.leaveOutCovered()
 	for _, result := range s.results {

@@ -123,7 +123,7 @@ func (p *played) prepare(x *trial) bool {
 	return !x.over()
 }
 
-// keyFrom returns the key of the first request. It is made of a fresh key, in the form that the sequence's relations about keys need.
+// keyFrom returns the key of the first request: a new key, in the form that the differences of later keys need, such as digits only.
 func (p *played) keyFrom(r *runner, fresh string) string {
 	for _, id := range p.changes() {
 		if rel := r.related[id]; rel.key != nil {
@@ -158,8 +158,8 @@ func (op *operation) orNil(possible bool) *operation {
 	return op
 }
 
-// group sends the acts from first to end (excluded): a single one and waits for it, or several
-// that meet. gate is that of the slow operation.
+// group sends the acts (steps of the sequence) from first to end, without end: a single one, or several that overlap. gate releases the slow
+// operation.
 func (p *played) group(x *trial, first, end int, gate *gate) {
 	a := p.acts[first]
 	if a.pause {
@@ -204,8 +204,8 @@ func (p *played) sendOthers(x *trial, at int) {
 	}
 }
 
-// single sends one act and waits for its answer. After an outcome, "in progress" and server
-// errors are asked again for a second: a server may take a moment to store its answer.
+// single sends one act (step of the sequence) and waits for its answer. If the outcome was given before, it repeats an answer "in progress" or a
+// server error for a second: a server may take a moment to store its answer.
 func (p *played) single(x *trial, at int) {
 	a, op := p.acts[at], p.as[p.acts[at].change]
 	send := &sent{act: at, change: a.change, op: op, again: p.given()}

@@ -103,8 +103,7 @@ func (d *drawer) add(s *sequence, change func(*sequence)) {
 	}
 }
 
-// pools splits the relations to draw from into ways of sending, and changes of the request.
-// Relations that are a finding alone are in neither.
+// pools splits the relations to draw from into ways of sending, and changes of the request. Relations that were found faulty alone are left out.
 func (d *drawer) pools() (ways, changes []string) {
 	for _, id := range d.ids {
 		switch {
@@ -206,8 +205,8 @@ func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 	}
 }
 
-// meet makes the changed requests come while the first is at work, in three of four sequences.
-// It does nothing if the first act is a changed request.
+// meet moves the changed requests, in three of four sequences, so that they arrive while the server works on the first one. It does nothing if the
+// first act is a changed request.
 func (d *drawer) meet(s *sequence, random *rand.Rand) {
 	if random.IntN(4) == 0 || s.acts[0].change != "" {
 		return
@@ -224,8 +223,8 @@ func (d *drawer) meet(s *sequence, random *rand.Rand) {
 	s.acts = slices.Concat(s.acts[:1], beside, others)
 }
 
-// failFirst puts a request that fails in front of the sequence, and a repeat of it behind that. If operations can be slow, the repeats arrive while
-// it is at work.
+// failFirst puts a request that fails at the beginning of the sequence, and a repeat of it after that. If operations can be slow, the repeats arrive
+// during its work.
 func (d *drawer) failFirst(s *sequence, random *rand.Rand) {
 	first := []move{{change: failsFirst}, {}}
 	if s.slow = s.slow || d.delays; s.slow {

@@ -91,8 +91,7 @@ func (j judgement) unprotected(change string) bool {
 	return method != j.trial.r.o.Method && !j.trial.r.o.keyed(method)
 }
 
-// judgeAmid checks repeats that met another request of the key at work: they wait for its
-// outcome, or are told to come again.
+// judgeAmid checks repeats that arrived while another request of the key was at work: they must wait for its outcome, or be told to come again.
 func (j judgement) judgeAmid() {
 	first, ok := j.play.outcomeOf("")
 	if !ok || j.play.othersOutcome() || j.play.mayFail() {
@@ -137,8 +136,8 @@ func (p *played) formsOf(s *sent) []string {
 // endsEarly reports whether the client of the act leaves before the answer.
 func (p *played) endsEarly(at int) bool { return at < len(p.acts) && p.acts[at].ends != "" }
 
-// judgeChange checks the outcome of requests that differ in a relation against that of the
-// first request, as the relation's bearing says.
+// judgeChange checks requests that differ from the first one in a relation. Its bearing says what a correct server does: the same outcome, one of its
+// own, or a refusal.
 func (j judgement) judgeChange(change string) {
 	rel := j.trial.r.related[change]
 	first, ok := j.play.outcomeOf("")
@@ -204,8 +203,7 @@ func (j judgement) judgeEnd() {
 	}
 }
 
-// mayFail reports whether a request of the sequence is made to fail, so that the server may
-// keep a failure.
+// mayFail reports whether a request of the sequence is made to fail, so that a correct server may keep and repeat the failure.
 func (p *played) mayFail() bool { return p.fails != "" || slices.Contains(p.changes(), failsFirst) }
 
 // ending returns the last send of the sequence's first request, repeats included. It is not nil once the sequence was played.

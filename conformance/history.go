@@ -317,7 +317,7 @@ func endings(s keyState, in step) []keyState {
 	return nil
 }
 
-// keep returns s alone if the step is legal, else no state.
+// keep returns the state s as the only possible one if a correct server can make the step, else no state.
 func keep(s keyState, legal bool) []keyState {
 	if legal {
 		return []keyState{s}

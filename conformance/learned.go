@@ -84,7 +84,7 @@ func (r *Report) Learned() []Learned {
 	return all
 }
 
-// told returns the sentence that a result teaches; "" if it teaches nothing.
+// told returns the sentence about the target that the result of a case gives; "" if it gives none.
 func (l *lesson) told(c *Result) string {
 	switch c.Verdict {
 	case VerdictPass:

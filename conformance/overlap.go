@@ -99,8 +99,8 @@ func (x *trial) holding(try func(hold time.Duration) bool) {
 	x.inconclusive("no overlap came about, though the operation was to be held for %v (--delay-query, --hold)", hold/3)
 }
 
-// tryOverlap is one try of overlapped. proved is false if the requests may not have
-// overlapped. All of them have ended when it returns.
+// tryOverlap makes one try to send a request and duplicates that overlap with it, see overlapped. proved is false if they may not have overlapped.
+// All of them have ended when it returns.
 func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*operation) (v *overlap, proved bool) {
 	v = &overlap{op: x.newOperation(), hold: hold}
 	gate := x.r.steering.hold(v.op, hold)

@@ -156,8 +156,8 @@ type act struct {
 	reply  *reply // nil: the handler's own answer
 }
 
-// enter returns the order for the next request with this reference, and takes it from the
-// script. It closes the gate's entered.
+// enter returns the behaviour that the case has ordered for the next request with this reference, and removes it from the list. It tells the case, by
+// the gate's entered, that the request has arrived.
 func (s *ownHandler) enter(ref string) act {
 	s.mu.Lock()
 	defer s.mu.Unlock()

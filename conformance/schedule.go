@@ -67,9 +67,8 @@ type slot struct {
 	sticky bool   // stepAside does not give it back
 }
 
-// serial runs cases one at a time, in order, until each has given its slot back;
-// some may still wait for late effects (r.trials). A case that waits for long lets the next
-// one begin. sticky forbids that.
+// serial runs cases one at a time, in order. A case that waits for long, or for late effects only, gives back its slot (the permission to disturb
+// others), and the next one begins; sticky forbids the first. r.trials counts those still at work.
 func (r *runner) serial(ctx context.Context, cases []Case, sticky bool) {
 	one := make(chan struct{}, 1)
 	var all sync.WaitGroup
@@ -97,9 +96,8 @@ func (r *runner) beside(ctx context.Context, cases []Case) {
 	all.Wait()
 }
 
-// launch starts a goroutine that waits for the cases in c.After, takes a place in slots, and
-// tries c. It calls left once, when the case gives its slot back. required is that of perform.
-// launch does not block; r.trials counts the goroutine.
+// launch starts a goroutine that waits for the cases in c.After, takes a slot (the permission to disturb others), and runs the case. It calls left
+// once, when the slot is given back. required is that of perform. launch does not block; r.trials counts the goroutine.
 func (r *runner) launch(ctx context.Context, c Case, slots chan struct{}, left func(), sticky, required bool) {
 	r.trials.Go(func() {
 		r.progress.await(&c)
@@ -202,9 +200,8 @@ func (r *runner) manyDependOn(c *Case) bool {
 	return r.progress.dependents(c) >= dependentsMin || c.ID == "replay/first-executes-once"
 }
 
-// first tries a case. When it gives its slot back before a long wait, its repeats begin beside
-// it, so that the waits do not add up. They are returned if the case fails, and cancelled
-// otherwise. All have ended when first returns.
+// first runs a case. When it gives its slot back before a long wait, its repeats begin beside it, so that the waits do not add up. They are returned
+// if the case fails, and cancelled otherwise. All have ended when first returns.
 func (r *runner) first(ctx context.Context, c *Case, s *slot) (*trial, []*trial) {
 	beside, cancel := context.WithCancel(ctx)
 	defer cancel()

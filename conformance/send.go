@@ -21,7 +21,7 @@ const (
 	limitedWaitMax = 2 * time.Second
 )
 
-// doFramed is do with a framing of the body.
+// doFramed does the work of do, with this framing of the body: with its length, or chunked.
 func (x *trial) doFramed(op *operation, f framing, note string) *answer {
 	return x.pastLimit(op, func() *answer { return x.once(op, f, note) })
 }
@@ -164,7 +164,7 @@ func (x *trial) until(op *operation, note string, limit time.Duration, alsoServe
 	return x.untilBy(func() *answer { return x.do(op, note) }, limit, alsoServerErrors)
 }
 
-// untilBy is until with any function that sends the request once.
+// untilBy does the work of until with any function that sends the request once.
 func (x *trial) untilBy(send func() *answer, limit time.Duration, alsoServerErrors bool) *answer {
 	return x.while(func(a *answer) bool { return open(a) || alsoServerErrors && a.kind == broken }, send, limit)
 }

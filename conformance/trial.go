@@ -65,9 +65,8 @@ func (x *trial) end() {
 	x.parked = nil
 }
 
-// stepAside gives the slot back before a long wait, so that other cases run meanwhile, and
-// calls onAside. It does nothing for a case that must run alone, or whose slot is kept to the
-// end. A second call has no effect.
+// stepAside gives the case's slot back before a long wait, so that other cases run meanwhile, and calls onAside. It does nothing for a case that must
+// run alone, or whose slot is kept to the end. A second call has no effect.
 func (x *trial) stepAside() {
 	if x.slot == nil || x.slot.sticky || x.c.Alone {
 		return
@@ -180,8 +179,8 @@ func (x *trial) inconclusive(format string, args ...any) {
 	x.give(VerdictInconclusive, format, args...)
 }
 
-// give adds a finding that compares no expected value with an actual one. Its text becomes the result's reason if it is the
-// first, or if v is worse than every verdict so far.
+// give adds a finding without an expected and an actual value, such as a skip. Its text becomes the reason of the result if it is the first, or if v
+// is worse than each verdict so far.
 func (x *trial) give(v Verdict, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if x.reason == "" || v.severity() > x.worst().severity() {

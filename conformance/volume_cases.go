@@ -168,8 +168,8 @@ func padded(r *runner, body []byte) []byte {
 	return withMember(body, "padding", `"`+strings.Repeat("-", 6<<10)+`"`)
 }
 
-// strangersTurn returns an operation of the second caller under one's key. Without a second
-// caller, or with keys from the server, it returns an operation with a key of its own.
+// strangersTurn returns an operation of the second caller under the key of one. Without a second caller, or with keys from the server, it returns an
+// operation with its own key.
 func (v volumeRun) strangersTurn(one *operation) *operation {
 	op := v.trial.newOperation()
 	if v.trial.r.o.As == nil || v.trial.r.o.handsOutKeys() {
@@ -187,8 +187,7 @@ func (v volumeRun) keylessTurn() *operation {
 	return v.trial.newOperation().with(func(dup *operation) { dup.keyless = v.trial.r.o.inHeader() })
 }
 
-// alongOne sends operations one after the other on one connection, and opens another when the
-// server closes it. The result is parallel to ops.
+// alongOne sends operations one after the other on one connection, and opens another one when the server closes it. The result is parallel to ops.
 func (v volumeRun) alongOne(ops []*operation) []*flooded {
 	var all []*flooded
 	l := v.trial.dial("one connection")

@@ -26,7 +26,8 @@ type way struct {
 	reads  bool // the server may read the body now, so that a refusal with another body is progress
 }
 
-// ways returns the ways in which servers take a key and a body, the most frequent first. They are tried if the first plain operation is refused.
+// ways returns the known ways in which servers take a key and a body, such as another header, the most frequent first. They are tried if the first
+// plain operation is refused.
 func ways() []way {
 	all := []way{headerWay("X-Idempotency-Key"), {
 		flags: "--key-quoted", words: []string{"quot", "structured", "sf-string"},
@@ -286,8 +287,7 @@ func pointerTo(body []byte) string {
 	return ""
 }
 
-// wayFound returns the headline's sentence about the way in; "" if the options worked as
-// given.
+// wayFound returns the sentence of the report about the way of sending that worked; "" if the options worked as given.
 func (r *runner) wayFound() string {
 	if r.wayIn == "" {
 		return ""

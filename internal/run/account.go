@@ -68,7 +68,8 @@ func checkAccount(ctx context.Context) error {
 var errIncomparable = errors.New("it was begun with other SecretHeaders or SecretParameters, or by a later version, and cannot be compared; " +
 	"send it with those, or settle it")
 
-// incomparable is errIncomparable, with the difference.
+// incomparable returns errIncomparable, the error about a request that cannot be compared with its record, with the difference in the configurations
+// as the reason.
 func incomparable(op *preparedRequest, rec *persist.Record) error {
 	return fmt.Errorf("%w (%w)", errIncomparable, op.read.Unclear(rec))
 }

@@ -27,7 +27,8 @@ type admission struct {
 	refusals *refusals         // makes the error about another's record
 }
 
-// checkOthers stops a call before it begins an operation, because of another one that stands under another name.
+// checkOthers checks a call before it begins an operation. It returns an error if another operation, under another key or account, may be the same
+// business.
 func (b *admission) checkOthers(ctx context.Context, name string, op *preparedRequest) error {
 	if err := b.checkUnassigned(ctx, name, op); err != nil {
 		return err
@@ -38,7 +39,8 @@ func (b *admission) checkOthers(ctx context.Context, name string, op *preparedRe
 	return b.checkPredecessors(ctx, name, op)
 }
 
-// stands reports whether the journal has a record of the operation. Then the call begins nothing, so that no other operation stands in its way; begin heeds that.
+// stands reports whether the journal has a record of the operation. Then the call begins nothing, so that no other operation can forbid it. op
+// remembers the answer for the begin that follows.
 func (b *admission) stands(ctx context.Context, op *preparedRequest) bool {
 	stands := b.unbegun.stands(ctx, op.rec.ID)
 	op.stood = op.stood || stands

@@ -30,8 +30,8 @@ type alone struct {
 	n     int           // how many operations were given back
 }
 
-// note notes n operations of a group as given back, and doubles the group's pause, from failedPauseMin to
-// pauseMax. If there are aloneMax groups, any other one is forgotten.
+// note notes n operations of a group as given back, since this client cannot act on them. A group is the operations of one account, origin and needs.
+// Its pause doubles each time, from failedPauseMin to pauseMax. If there are aloneMax groups, any other one is forgotten.
 func (l *leftAlone) note(g group, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,8 +50,8 @@ func (l *leftAlone) note(g group, n int) {
 	l.of[g] = a
 }
 
-// served takes an operation's group out, since this client can act on the operation, and so on all of its group. The group of an origin in
-// a journal without told needs stays as it is.
+// served ends the pause of an operation's group: this client can act on the operation, and so on all of its group. In a journal that does not tell
+// needs an origin is one group, whose operations may differ; its pause stays.
 func (l *leftAlone) served(rec *persist.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,8 +60,8 @@ func (l *leftAlone) served(rec *persist.Record) {
 	}
 }
 
-// wait returns the rest of the pause of a group, and the largest number of its operations given back at once, at
-// most aloneBatchMax. Both are zero for a group that is not left alone. wait is zero, and n not, after the pause.
+// wait returns the rest of the pause of a group left alone, since this client cannot act on it, and the largest number of its operations given back
+// at once, at most aloneBatchMax. Both are zero for any other group. After the pause wait is zero, and n not.
 func (l *leftAlone) wait(g group) (wait time.Duration, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

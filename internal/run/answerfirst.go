@@ -25,9 +25,9 @@ func (r *run) answersFirst() bool {
 // its memory.
 const answeredMost = 256
 
-// answerFirst gives the answer to the waiting callers, and then records it. If that fails, the record stays
-// pending: Flush tells so, and the same key finds the answer again at the server. The run keeps its place in
-// the process until the write is over, so that other calls wait for the record (recorded).
+// answerFirst gives the answer to the waiting callers, and then records it. If that fails, the record stays pending: Flush returns an error then, and
+// the same key finds the answer again at the server. Until the write is over, the run counts as in progress, so that other calls wait for the record
+// (recorded).
 func (r *run) answerFirst() *result {
 	t := &r.task
 	write := t.journal.Finish // if Config.Observe panics, or ends the goroutine: then only the record has the answer

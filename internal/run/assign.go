@@ -31,8 +31,9 @@ func (c *Client) Assign(ctx context.Context, key string, chosen Chosen) error {
 	})
 }
 
-// assign assigns an operation not run by any call of this process. account is without the headers selecting one: those of the record stay. The record moves to
-// the place of its new account in one step of the journal; from then on calls of that account find it, and a Run of it sends it.
+// assign assigns an operation without an account to one. No call of this process runs it. account is without headers: those of the request that
+// select an account inside it are added. The record moves in one step of the journal; from then on calls of that account find it, and a Run of it
+// sends it.
 func assign(ctx context.Context, e *engine, name string, id persist.ID, account string, chosen Chosen) error {
 	rec, err := e.journal.Get(ctx, id)
 	switch {
@@ -74,7 +75,7 @@ func assign(ctx context.Context, e *engine, name string, id persist.ID, account 
 	return nil
 }
 
-// selecting returns the scopes of an account made by headers.
+// selecting returns those scopes of an account that come from headers of the request, such as a header that selects a merchant.
 func selecting(scopes [][2]string) [][2]string {
 	if len(scopes) > 0 && scopes[0][0] == "" {
 		return scopes[1:]
@@ -85,9 +86,8 @@ func selecting(scopes [][2]string) [][2]string {
 // unassignedMost is the largest number of unfinished operations under no account counted by Run.
 const unassignedMost = 1000
 
-// sayUnassigned tells of operations under no account, beside the account of this Run, by an event and the log. Run
-// does not send them, and calls with their keys begin nothing. Without a Logger, slog.Default is told the first
-// time. A failed listing is as if there were no more: the next hour tries again.
+// sayUnassigned reports operations without an account to a Run that has one, by an event and the log. Run does not send them, and calls with their
+// keys begin nothing. Without a Logger, slog.Default gets the first report. A failed listing is as if there were none: the next hour tries again.
 func sayUnassigned(ctx context.Context, r *runner) {
 	n, first := 0, persist.ID{}
 	for _, account := range request.Unassigned(r.account(ctx)) {

@@ -16,7 +16,7 @@ type notices struct {
 	passed      toldPassing  // for tellPassing
 }
 
-// tellNew tells the logger of what is to be known of a new client.
+// tellNew logs the facts about a new client that its program should know: assumptions about the API, and requests that are not protected any more.
 func (n *notices) tellNew() {
 	n.tellUndeclared()
 	tellAssumed(n.cfg)

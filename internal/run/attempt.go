@@ -9,10 +9,9 @@ import (
 
 // This file holds the steps of one attempt.
 
-// attempt does the drive's steps until it waits, or ends. With Policy.AskFirst it first asks if the operation
-// took effect already. A turn to send is given back at the end. If the limiter takes long before a send, the
-// attempt is not made. After it the drive is at Draw, or past its last attempt. A send is told of once the
-// drive has no more questions about its answer.
+// attempt does the steps that the drive (operation.Drive, which decides about the run) asks for, until it waits or ends. With Policy.AskFirst it
+// first asks the API for an earlier effect. If the limiter takes long before a send, the attempt is not made. The permission to send to the origin
+// (turn) is given back at the end. A send is reported once the drive has no more questions about its answer.
 func (a *attempts) attempt() {
 	defer a.permit.Dismiss()
 	// tell is called once for each send, and only when nothing more can change the verdict on it.
@@ -54,9 +53,9 @@ func (a *attempts) attempt() {
 	}
 }
 
-// check does the steps Check and CheckToken: it reads the clock, and for Check also checks the lease and looks
-// for another operation with the key on the wire. The reason against a send is in replies.failed; the drive
-// then ends without one.
+// check does the steps Check and CheckToken before a send. It reads the clock; for Check it also checks the lease, and looks for another operation
+// with the same key on the wire. A reason against the send goes to replies.failed; the drive, which decides about the run, then ends it without a
+// send.
 func (a *attempts) check() {
 	t := a.task
 	err := t.notice()
@@ -95,8 +94,8 @@ func (a *attempts) check() {
 	}
 }
 
-// sendNow makes the attempt of sendOnce: it sends, judges the answer, adds the attempt to the record in memory,
-// and tells the drive. The attempt is in the record before the drive decides, so that each write has it.
+// sendNow makes one attempt: it sends, judges the answer, adds the attempt to the record in memory, and hands the result to the drive, which decides
+// how the run goes on. The attempt is in the record before, so that each write after the decision has it.
 func (a *attempts) sendNow() {
 	t := a.task
 	began := time.Now()
@@ -121,8 +120,8 @@ func (a *attempts) sendNow() {
 	a.replies.judged(a.replies.own)
 }
 
-// sendOnce does the step Send. If Config.Instrument is set, it hears of the begin and the end of the attempt,
-// also if user's code crashes in between.
+// sendOnce sends the operation's request once, as the step Send of the run. If Config.Instrument is set, it hears of the begin and the end of the
+// attempt, also if code of the user crashes in between.
 func (a *attempts) sendOnce() {
 	t := a.task
 	if t.cfg.Instrument == nil {

@@ -80,9 +80,8 @@ type transportFunc func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper. It calls f.
 func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// inLoop is the loop's transport. Its first call makes no attempt, since loop has made one already; each later
-// call ends a wait and makes one. The result of the attempt is in replies. The loop gets an empty answer and
-// never an error.
+// inLoop is the transport of go-retryablehttp's loop. Its first call makes no attempt, since loop has made one already; each later call ends a wait
+// and makes one. The result of the attempt goes to replies. The loop gets an empty answer and never an error.
 func (a *attempts) inLoop(loop *http.Request) (*http.Response, error) {
 	if a.firstSeen {
 		a.task.took.leave()
@@ -133,9 +132,9 @@ func (a *attempts) limited() bool {
 	return true
 }
 
-// draw does the step Draw: the drive gets the next wait of the schedule, the time spent, the callers' deadline
-// and whether the call was given up. The drive then waits, or ends. draw sets gaveUp. The schedule is drawn
-// from at each step, also where the drive takes another wait: so the bound grows with the attempts.
+// draw chooses the wait before the next attempt, as the step Draw. The drive, which decides, gets the next wait of the schedule, the time spent, the
+// callers' deadline, and whether the call was given up. Then it waits, or ends. The schedule advances at each step, also where the drive takes
+// another wait: so the bound grows with the attempts.
 func (a *attempts) draw() {
 	t := a.task
 	if a.schedule == nil {
@@ -157,7 +156,8 @@ func (a *attempts) stopWaiting() {
 	}
 }
 
-// backoff hands the loop the wait chosen by the drive. The loop's own bounds and attempt numbers are not used.
+// backoff returns the wait that the drive has chosen, in the form that go-retryablehttp's loop asks for. The loop's own bounds and attempt numbers
+// are not used.
 func (a *attempts) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration {
 	return a.task.drive.Wait()
 }

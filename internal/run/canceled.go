@@ -13,8 +13,8 @@ import (
 // errCanceled is the cause of a call ended by its Request.Cancel, in net/http's words.
 var errCanceled = errors.New("net/http: request canceled")
 
-// untilCanceled runs send with a context ended by req.Cancel, too; req.Cancel is not nil. An answer not kept whole ends with it as well,
-// until its body was read to the end or closed.
+// untilCanceled runs send with a context that also ends when req.Cancel is closed; req.Cancel is not nil. The body of the answer ends with it, too,
+// until it was read to its end or closed.
 func untilCanceled(req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	//lint:ignore SA1019 callers set it

@@ -37,7 +37,8 @@ type Capturing struct {
 	failed error            // the first failure
 }
 
-// Capture is oncehttp.Client.Capture. call gets the Transport for its requests.
+// Capture implements oncehttp.Client.Capture: it returns the request that call would send as an operation, and does not send it. call gets the
+// Transport for its requests.
 func (c *Client) Capture(ctx context.Context, key string, call func(*Capturing) error) (*http.Request, error) {
 	if err := checkCall(ctx, c, captureName, key); err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (c *Client) Capture(ctx context.Context, key string, call func(*Capturing) 
 	return t.out, nil
 }
 
-// run calls the function. Nothing is taken after its end, a panic included.
+// run calls the function of a Capture. Requests after its end, or after its panic, are not captured any more.
 func (t *Capturing) run(call func(*Capturing) error) error {
 	t.c.visits.begin(captureGuest)
 	defer func() {
@@ -128,7 +129,7 @@ func (t *Capturing) take(d declaration) error {
 	return err
 }
 
-// called names the operation by its method and path.
+// called returns the method and path of the operation, for an error.
 func (op *preparedRequest) called() string { return op.rec.Method + " " + request.Path(op.rec.Target) }
 
 // strange reports whether nothing but the key in its context declares the request an operation, and it is at no endpoint, although the user named a

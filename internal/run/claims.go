@@ -13,10 +13,9 @@ type claims struct {
 	journal fairJournal
 }
 
-// claimGroups claims up to n operations of one origin, of its groups in turn; one alone if the last try of the
-// origin failed. It removes groups with nothing more due from known, and the origin with its last group.
-// claimed may hold records also if err is set; the caller owns their leases. Groups take turns: one with more
-// operations due goes to the end.
+// claimGroups claims up to n due operations of one origin: one alone if the last try of the origin failed. A group is the operations of one account
+// and needs there; groups with more to do take turns. Groups with nothing more due are removed from known. claimed may hold records also if err is
+// set; the caller owns their leases.
 func (c *claims) claimGroups(origin string, known *dueOrigins, n int) (claimed []*persist.Record, err error) {
 	if c.pass.c.engine.origins.Failing(origin) {
 		n = 1
@@ -39,10 +38,9 @@ func (c *claims) claimGroups(origin string, known *dueOrigins, n int) (claimed [
 	return claimed, err
 }
 
-// claimServed claims up to n operations of one group, and returns the ones served by this client: the caller
-// owns their leases. It gives the others back, unchanged, and leaves the group alone for a while; taken is zero
-// then, else the number of claimed operations. For a group left alone before, it claims a single operation, or,
-// if the journal does not tell needs, as many more as it gave back.
+// claimServed claims up to n operations of one group (one account, origin and needs). It returns those that this client can act on: the caller owns
+// their leases. The others are given back unchanged, and the group is left alone for a while; taken is zero then, else the number of claimed
+// operations. Of a group left alone before, it claims one, or, if the journal does not tell needs, as many more as it gave back.
 func (c *claims) claimServed(g group, n int) (served []*persist.Record, taken int, err error) {
 	p := c.pass
 	_, more := p.c.engine.alone.wait(g)
@@ -66,9 +64,9 @@ func (c *claims) claimServed(g group, n int) (served []*persist.Record, taken in
 	return served, 0, err // the group is left alone, whatever else is due
 }
 
-// claimShare claims up to n operations of one group, and corrects the clock by the journal's answer. If the
-// journal can mark, the claim also writes that the operations may be sent, see lease.Claims.Marked. The
-// returned records are held in leases; each needs a Drop. Records may be returned with an error.
+// claimShare claims up to n operations of one group (one account, origin and needs), and corrects the clock by the journal's answer. If the journal
+// can, the claim also writes that the operations may be sent (lease.Claims.Marked), which saves a write before the send. Each record needs a Drop.
+// Records may be returned with an error.
 func (c *claims) claimShare(g group, n int) ([]persist.Record, error) {
 	p := c.pass
 	e := p.c.engine
@@ -92,8 +90,8 @@ type fairJournal struct {
 	toSend persist.SendClaimer // the same as Claimer; nil: its claims mark nothing
 }
 
-// fairly returns the methods of a journal for a fair Run. ok is false if the journal lacks claims or due times;
-// fair is then of no use, and the passes of a Run list or claim without shares for the origins.
+// fairly returns the methods of a shared journal by which a Run gives each origin its share of the workers. ok is false if the journal lacks claims
+// or due times; the passes of a Run then list or claim without shares.
 func fairly(j persist.Journal) (fair fairJournal, ok bool) {
 	claimer, claims := persist.As[persist.Claimer](j)
 	times, knows := persist.As[persist.DueTimes](j)

@@ -146,9 +146,8 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 	return operate(req)
 }
 
-// operate is do for a request known to be an operation. It joins a call under way with the same key or starts one,
-// and starts anew if the operation stands at another place, the limiter took long, or another caller has the rest
-// of a large answer.
+// operate runs a request that is known to be an operation. It joins the call in progress with the same key, or starts one. It starts anew if the
+// record lies under another account, if the limiter took long, or if another caller has the rest of a large answer. Its arguments are those of do.
 func (c *Client) operate(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
 	took := newStopwatch(&c.cfg)
 	// Once: the body is used up afterwards, and the record owns its bytes.

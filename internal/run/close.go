@@ -89,7 +89,8 @@ func (v *visits) isClosed() bool {
 	return v.closed
 }
 
-// guest returns the count of the running calls of a function of the user, made at the first use of the name.
+// guest returns the count of the running calls of one function of the user, such as Config.Authorize. Close names such a function if it does not
+// return.
 func (v *visits) guest(name string) *atomic.Int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()

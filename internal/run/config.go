@@ -168,7 +168,7 @@ func positive[T int | int64 | time.Duration](errp *error, name string, v *T, def
 // profiles returns the profiles of the client.
 func (c *Config) profiles() clientProfiles { return clientProfiles{c} }
 
-// gate returns the gate of the client.
+// gate returns the check of this client's means: whether it can act on operations of an origin.
 func (c *Config) gate() gate { return gate{c} }
 
 // fill sets the defaults and returns an error for the first mistake. c is the client's own copy.
@@ -219,7 +219,7 @@ func fillBounds(c *Config) error {
 	return err
 }
 
-// fillReader makes the reader of requests.
+// fillReader makes the reader of requests from the checked Config. It turns a request into the parts of a record.
 func fillReader(c *Config) error {
 	c.SecretHeaders, c.SecretParameters = slices.Clone(c.SecretHeaders), slices.Clone(c.SecretParameters)
 	c.KeepFields, c.DropAnswer = slices.Clone(c.KeepFields), slices.Clone(c.DropAnswer)
@@ -253,7 +253,8 @@ type MadeKey struct {
 	Unread   bool   // beside an error: the body with the key could not be read
 }
 
-// makeKey returns NewKey in the form for the reader of requests.
+// makeKey returns Config.NewKey in the form for the reader of requests; nil without NewKey. business: the key is made of business data, and not
+// random.
 func makeKey(c *Config) func(*http.Request) (key string, business bool, err error) {
 	newKey := c.NewKey
 	if c.randomKeys {
@@ -276,8 +277,8 @@ func makeKey(c *Config) func(*http.Request) (key string, business bool, err erro
 // errNamesItself refuses a request made by NewKey without a key: NewKey would be asked for a key again, and so on for ever.
 var errNamesItself = errors.New("NewKey makes a request through its client, which needs a key of its own")
 
-// keeping returns the times for which what is left of an operation of this client is kept, also if Config.ProfileOf
-// gave the profile with the window.
+// keeping returns the times for which this client's records keep their answer, key and text after their end. window is that of the operation's
+// profile, the time for which the server knows a key.
 func (c *Config) keeping(window time.Duration) intent.Keeping {
 	return intent.Keeping{Answer: c.KeepAnswer, Key: c.KeepKey, Text: c.KeepText}.Within(window, c.EnqueueMaxAge)
 }
@@ -290,7 +291,8 @@ func (c *Config) keeps(rec *persist.Record, at intent.KeysPlace) {
 	c.keepsKey(rec, at)
 }
 
-// keepsKey is keeps for KeepKey alone, once the place of the operation is chosen.
+// keepsKey sets KeepKey, the time for which the key of a new operation is kept after its end. It is called once the account of the record is chosen
+// (at), since the time depends on it.
 func (c *Config) keepsKey(rec *persist.Record, at intent.KeysPlace) {
 	at.Key = rec.Key
 	rec.KeepKey = at.KeepsKey(c.keeping(rec.Window).Key)
@@ -335,7 +337,7 @@ func defaultTransport() http.RoundTripper {
 	return t
 }
 
-// leaseHost returns the client as its leases see it.
+// leaseHost returns the parts of the client that its leases use: their length, the longest send, the logger, and the guard against crashes.
 func (c *Config) leaseHost() *lease.Host {
 	return &lease.Host{
 		Length: c.Lease, Sending: c.Retry.sending(), Skew: c.ClockSkew,

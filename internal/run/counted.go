@@ -72,7 +72,7 @@ func countVisits(c *Config, v *visits) {
 	countMoreVisits(c, v)
 }
 
-// countMoreVisits is countVisits for the functions expected to call nobody.
+// countMoreVisits does the work of countVisits for the functions of the Config from which no call of the client is expected.
 func countMoreVisits(c *Config, v *visits) {
 	if f := c.Operation; f != nil {
 		c.Operation = func(req *http.Request) bool {

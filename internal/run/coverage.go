@@ -79,7 +79,8 @@ type toldCoverage struct {
 // toldMax bounds the operations reported to the logger.
 const toldMax = 100
 
-// isNew reports whether the logger is to be told of an operation. last: of no further one.
+// isNew reports whether the logger has not heard of this operation (a method and an endpoint) yet. last is true if it hears of no further one, so
+// that the log stays bounded.
 func (t *toldCoverage) isNew(operation string) (isNew, last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +94,8 @@ func (t *toldCoverage) isNew(operation string) (isNew, last bool) {
 	return true, len(t.at) == toldMax
 }
 
-// tellCoverage tells the logger of a request if its keys are not said to count, or if its API honours keys elsewhere only.
+// tellCoverage warns once that the API may ignore the key of this kind of request: the facts do not say that it honours keys there, or say that it
+// does so only elsewhere.
 func (n *notices) tellCoverage(ctx context.Context, s *request.Snapshot) {
 	rec := &s.Record
 	if !rec.Generated && s.Profile.Named() && s.Profile.UnusualKey(rec.Key) {

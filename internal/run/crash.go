@@ -44,8 +44,7 @@ func apart(f func()) *crash {
 	return <-over
 }
 
-// withStack returns f with one addition: a crash of f sets *stack, if it is nil, and goes on. stack must not be
-// nil.
+// withStack returns f with one addition: if f panics, the stack goes to *stack, unless that is set, and the panic goes on. stack must not be nil.
 func withStack(stack *[]byte, f func() *result) func() *result {
 	return func() *result {
 		returned := false
@@ -60,7 +59,8 @@ func withStack(stack *[]byte, f func() *result) func() *result {
 	}
 }
 
-// crashOf returns the crash of a finished call that has crashed. stack is the one set by withStack.
+// crashOf returns the crash of a finished call: the value of its panic, the stack that withStack has set, and the number of its sends. The call must
+// have crashed.
 func crashOf(call *inflight.Call[*result], stack []byte) *crash {
 	value := call.Panicked()
 	if value == nil {
@@ -126,8 +126,8 @@ func (v *drives) giveBackCrashed(id persist.ID) {
 	}
 }
 
-// restsUntil returns the time of this client's next try of an operation after a crash of its run, not long ago,
-// or an impossible send; zero: now.
+// restsUntil returns the earliest time of this client's next try of an operation, after a recent crash of its run, or after a send that was
+// impossible; zero: now.
 func restsUntil(e *engine, id persist.ID) time.Time {
 	now := e.now()
 	// Both are reasons of this process alone. Others may try the operation.

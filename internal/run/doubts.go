@@ -24,15 +24,15 @@ type doubts struct {
 var errTooManyNotes = errors.New("the journal has failed so often that there are too many operations of which it is not known whether it has them; " +
 	"nothing is begun before it shows that, or their windows are over")
 
-// mayBeSentUntil returns the time until which a record begun now may be sent, also by another process.
+// mayBeSentUntil returns the time until which a record begun now may be sent, also by another process. A note about a lost record is kept at least
+// until then.
 func mayBeSentUntil(rec *persist.Record) time.Time {
 	op := operation.OpOf(rec, 0)
 	return op.LastSend(rec.Created)
 }
 
-// makesRoom is called if there are too many notes for the begin of an operation. It reports whether the operation
-// may be begun all the same: the journal has it already, or a look at a few notes made room. A failing journal
-// makes none.
+// makesRoom is called if there are too many notes about writes with an unknown result to begin another operation. It reports whether the operation
+// may be begun all the same: the journal has it already, or a look at a few notes has ended some. With a failing journal it returns false.
 func (d *doubts) makesRoom(ctx context.Context, id persist.ID) bool {
 	// Then the begin finds the record, and nothing is noted.
 	if _, err := d.journal.Get(ctx, id); err == nil {
@@ -44,9 +44,8 @@ func (d *doubts) makesRoom(ctx context.Context, id persist.ID) bool {
 // notesLookedAt is the number of notes looked at for one operation if there are too many.
 const notesLookedAt = 8
 
-// lookAgain looks at up to most notes of each kind. It ends a note if the journal shows a record noted as missing,
-// or shows the operation of a noted answer as final or gone. After an error, some notes may have ended. Errors:
-// the journal's.
+// lookAgain looks in the journal at up to most operations of each kind of note: begins with an unknown result, and answers that may not be recorded.
+// It ends a note once the journal shows the record, or its end. After an error, some notes may have ended. Errors: the journal's.
 func (d *doubts) lookAgain(ctx context.Context, most int) error {
 	return d.notes.Look(d.earliest(), most, func(id persist.ID) (persist.Record, error) { return d.journal.Get(ctx, id) })
 }

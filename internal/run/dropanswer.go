@@ -64,12 +64,12 @@ func listOf(p *profile.Profile) string {
 	return p.Reference.List
 }
 
-// ofList knows one list.
+// ofList returns a function that reports whether a pointer is that of this one list.
 func ofList(list string) func(string) bool {
 	return func(pointer string) bool { return list != "" && pointer == list }
 }
 
-// anyList takes every pointer for one to a list: a recorded answer names what is missing in it, and not in which items.
+// anyList returns true: it takes each pointer for one to a list. A recorded answer names the members that it lacks, but not in which items of a list.
 func anyList(string) bool { return true }
 
 // readValues returns the pointers of a profile into answers, also those to lookups, and into events.

@@ -63,7 +63,8 @@ type engine struct {
 	loopRequest *http.Request // shared by all runs, and never changed
 }
 
-// newEngine returns the engine of a client. The client has its Config, and its channels.
+// newEngine returns the engine of a client, the part that runs operations. common is shared by all clients of the process on one journal. The client
+// has its Config, and its channels.
 func newEngine(c *Client, common *shared) *engine {
 	cfg, own, self, host := &c.cfg, c.cfg.Journal, uuid.NewString(), c.cfg.leaseHost()
 	// All reads of the engine go through it: an erased record has its name for whoever asks by it.
@@ -199,15 +200,16 @@ func (e *engine) begin(ctx context.Context, op *preparedRequest) (rec persist.Re
 	return e.writer.begin(ctx, e.writer.intent(op))
 }
 
-// leaveBegun forgets an operation that a call has just begun, unless an Enqueue has promised it meanwhile, and returns the error for its caller: see intent.LeavesBegun.
-// If the journal fails, the looks before the first send find again what stands in its way.
+// leaveBegun forgets an operation that a call has just begun, since another one stands in its way (intent.LeavesBegun), unless an Enqueue has
+// promised to send it meanwhile. It returns the error for the caller. If the journal fails, the checks before the first send still find the other
+// one.
 func leaveBegun(ctx context.Context, e *engine, name string, rec *persist.Record) error {
 	_ = e.journal.Forget(ctx, *rec)
 	return newError(name, unclear(rec.Key), errors.New("its record was forgotten while the call looked at another operation in its way; make the call again"), ErrInFlight)
 }
 
-// recorded waits until the records of the operations selected by pick agree with the answers given to callers
-// before. Errors: the cause of ctx, and those known to waitedInVain.
+// recorded waits until the records of the operations selected by pick have the answers that callers already have. Errors: the cause of ctx, and
+// ErrInFlight if the wait would have no end (waitedInVain).
 func (e *engine) recorded(ctx context.Context, pick func(persist.ID) bool) error {
 	return e.shared.calls.Ended(ctx, e.cfg.Retry.patience(), pick)
 }

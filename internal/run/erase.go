@@ -41,8 +41,8 @@ type erasure struct {
 	chosen *Chosen
 }
 
-// do erases the operation and the others of its intent, once all of them may be. The operation itself is the
-// last: so an Erase that was cut off is done again.
+// do erases the operation and the others of its intent, such as earlier tries, if all of them may be erased. The operation itself is the last: an
+// Erase that was interrupted finds it again.
 func (e erasure) do(id persist.ID) error {
 	rec, err := e.journal.Get(e.ctx, id)
 	if err == nil {
@@ -63,8 +63,8 @@ func (e erasure) do(id persist.ID) error {
 	}
 }
 
-// once looks at the family, and erases it. persist.ErrStale: a record has changed since the look; what is
-// erased by then may be.
+// once reads the operation and the others of its intent, and erases them. persist.ErrStale: a record has changed since it was read; some may be
+// erased by then.
 func (e erasure) once(id persist.ID) error {
 	rec, err := e.journal.Get(e.ctx, id)
 	if err != nil {
@@ -144,7 +144,8 @@ func (e erasure) may(rec *persist.Record, family []persist.Record, unbegun strin
 	return e.refusals.refuse(e.ctx, eraseName, rec, operation.KeyOnly, cause, why...).err
 }
 
-// keptUntil returns the latest time before which a family must not be erased, with its reason.
+// keptUntil returns the error about operations that must not be erased yet: the latest time of a possible send, or of the server's window, with the
+// reason.
 func keptUntil(family []persist.Record, now time.Time) error {
 	const (
 		sending = "%q has ended; its record is kept until %s, since a process that stopped during its send may go on until then, and must find the end; erase it after that"
@@ -208,8 +209,8 @@ func (e erasure) family(rec *persist.Record) (others []persist.Record, unbegun s
 	return others, unbegun, nil
 }
 
-// relative returns the record of another operation of a record's intent; persist.ErrNotFound if there is none.
-// An Assign of one of the two may have parted those that name each other.
+// relative returns the record of another operation of the same intent; persist.ErrNotFound if there is none. Of two that name each other, one may
+// have been assigned to an account since, so that it is looked for under every account.
 func (e erasure) relative(rec *persist.Record, other intent.Relative) (persist.Record, error) {
 	found, err := e.places.Before(e.ctx, rec, other.Key)
 	if errors.Is(err, persist.ErrNotFound) && other.Named {

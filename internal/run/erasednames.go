@@ -18,7 +18,8 @@ type erasedNames struct{ persist.Journal }
 // Unwrap returns the journal inside, for persist.As.
 func (j erasedNames) Unwrap() persist.Journal { return j.Journal }
 
-// Begin implements persist.Journal. An erased record gets the ID of rec in place of its digests.
+// Begin implements persist.Journal. Records that were erased have digests in place of their key and account. If one exists, Begin returns it with the
+// ID of rec.
 func (j erasedNames) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	existing, created, err = j.Journal.Begin(ctx, rec)
 	// The ID in the record is made of digests: callers compare it with their own.
@@ -28,7 +29,7 @@ func (j erasedNames) Begin(ctx context.Context, rec persist.Record) (existing pe
 	return existing, created, err
 }
 
-// Get implements persist.Journal. An erased record gets id in place of its digests.
+// Get implements persist.Journal. An erased record has digests in place of its key and account; Get returns it with id.
 func (j erasedNames) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := j.Journal.Get(ctx, id)
 	if rec.Erased {
@@ -37,7 +38,7 @@ func (j erasedNames) Get(ctx context.Context, id persist.ID) (persist.Record, er
 	return rec, err
 }
 
-// List implements persist.Journal. If q has a key, erased records get their names of before in place of digests.
+// List implements persist.Journal. An erased record has digests in place of its key and account. If q has a key, List returns it with this key.
 func (j erasedNames) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if q.Key == "" {
 		return j.Journal.List(ctx, q)
@@ -54,9 +55,9 @@ func (j erasedNames) List(ctx context.Context, q persist.Query) iter.Seq2[persis
 	}
 }
 
-// name gives an erased record the key of the query that found it, and its place in the account of the query. An operation under an account inside that
-// one (oncehttp.ContextWithAccount) keeps the digest of it: the query is not about that one. Errors: the journal's, and ErrCorrupt for a place that the
-// record's scopes do not name.
+// name gives an erased record the key of the query q that found it, and the account of q. A record inside that account (oncehttp.ContextWithAccount)
+// keeps the digest of its own: the query does not name that one. Errors: the journal's, and ErrCorrupt for an account that the record's scopes do not
+// lead to.
 func (j erasedNames) name(ctx context.Context, rec *persist.Record, q *persist.Query) error {
 	secret, err := j.Secret(ctx)
 	if err != nil {
@@ -77,8 +78,8 @@ func (j erasedNames) name(ctx context.Context, rec *persist.Record, q *persist.Q
 	return nil
 }
 
-// placeErased returns the account inside at, made of scopes in their order, that is stored as erased. The scopes are those of the erased record: a second
-// place has digests of their values, too (intent.Place).
+// placeErased returns the account inside at that is stored as this digest, made of the record's scopes: the values of headers that select an account.
+// false: none of the possible accounts has the digest.
 func placeErased(secret []byte, at string, scopes []persist.Scope, stored string) (string, bool) {
 	text := persist.ErasedID(secret, persist.ID{Account: at}).Account
 	if text == stored || !strings.HasPrefix(stored, text) {

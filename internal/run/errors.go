@@ -235,15 +235,17 @@ type subject struct {
 	reference string
 }
 
-// nothing returns the subject of an error about a call that began nothing under key, where nothing was begun before either.
+// nothing returns the subject of an error about a call under key that began nothing, where the journal had nothing before either: the error may say
+// "not sent".
 func nothing(key string) subject {
 	return subject{key: key, standing: operation.None, known: operation.Unread}
 }
 
-// unclear returns the subject of an error about an operation under key of which the state is not known.
+// unclear returns the subject of an error about an operation under key in an unknown state: the error must say that it may take effect.
 func unclear(key string) subject { return subject{key: key, sent: true} }
 
-// unclearTo is unclear for the error of a call: it has the key only if intent.CallKey names it.
+// unclearTo returns the subject of an error about an operation in an unknown state. The error has the key only if the caller may see it, which
+// intent.CallKey decides.
 func unclearTo(call intent.CallKey, at intent.Glance, key string) subject {
 	return unclear(namedTo(call, at, key))
 }

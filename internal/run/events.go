@@ -131,8 +131,8 @@ func tellNotBegun(ctx context.Context, c *Client, took *stopwatch, op *preparedR
 	return err
 }
 
-// notBegun returns the event of a call that began nothing. Its key is the key named in the error, since a
-// generated key may be usable by no caller. op may be nil.
+// notBegun returns the event of a call that began nothing, because of err. It has the key that the error names: a generated key may be of no use to a
+// caller. op may be nil: the request was not read.
 func notBegun(op *preparedRequest, call uint64, took *stopwatch, err error) *Event {
 	e := &Event{Call: call, Took: took.read()}
 	if op != nil && op.rec != nil {
@@ -199,7 +199,7 @@ func eventOf(kind EventKind, rec *persist.Record, call uint64, took *stopwatch) 
 	return e
 }
 
-// setEvent is eventOf in place of another event.
+// setEvent sets *e to the event of this kind on an operation begun earlier, with the times of took. It saves the allocation of eventOf.
 func setEvent(e *Event, kind EventKind, rec *persist.Record, call uint64, took *stopwatch) {
 	*e = Event{
 		Kind: kind, Call: call, Key: rec.Key, Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Path: request.Path(rec.Target),

@@ -21,9 +21,9 @@ type fairFeeder struct {
 	feeder *feeder // lists the held ones
 }
 
-// start starts the goroutines of a fair pass. Half of its workers send, while the journal works for the others.
-// If Config.Reconcile is set, more workers go through the held operations: a quarter of ResumeWorkers, at least
-// one. They have a queue of their own, so a slow Reconcile delays no send.
+// start starts the goroutines of a pass that gives each origin its share of the workers. Half of the workers send, while the journal works for the
+// others. If Config.Reconcile is set, more workers go through the held operations: a quarter of ResumeWorkers, at least one. Their queue is separate,
+// so a slow Reconcile delays no send.
 func (f *fairFeeder) start() {
 	p := f.pass
 	// lanes.Turns lets half of them send.
@@ -76,8 +76,8 @@ func (f *fairFeeder) feedHeld() {
 	}
 }
 
-// failedHeld tells of a damaged record and returns nil, so the listing goes on. It returns any other error,
-// which ends the round of feedHeld.
+// failedHeld handles an error of a listing of held operations. It reports a damaged record and returns nil, so the listing goes on. Any other error
+// is returned, and ends this listing.
 func (f *fairFeeder) failedHeld(err error) error {
 	if persist.OfOneRecord(err) {
 		f.pass.failed(err)
@@ -86,9 +86,9 @@ func (f *fairFeeder) failedHeld(err error) error {
 	return err
 }
 
-// feedFairly claims due operations, of each origin its share, whenever there is room, something was enqueued,
-// or something falls due. It returns when the pass is broken off, or after it has yielded a failure of the
-// journal. Then no operation is queued any more: the ones without a worker are given back.
+// feedFairly claims due operations, of each origin its share, whenever a worker is free, something was enqueued, or something falls due. It returns
+// when the pass is stopped, or after it has reported a failure of the journal. Then operations without a worker are given back, so that none is
+// queued any more.
 func (f *fairFeeder) feedFairly() {
 	p := f.pass
 	defer context.AfterFunc(p.draining, p.lanes.Shut)()
@@ -116,9 +116,8 @@ func (f *fairFeeder) feedFairly() {
 	}
 }
 
-// workFairly takes claimed operations from the lanes and runs each, until the lanes are shut. An operation of
-// an origin that has failed since its claim is given back: it stays due, and the next try of the origin is made
-// by one operation.
+// workFairly runs claimed operations, one after the other, until their queues (lanes, one for each origin) are closed. If an origin has failed since
+// the claim, the operation is given back: it stays due, and one operation alone makes the next try of the origin.
 func (f *fairFeeder) workFairly() {
 	p := f.pass
 	for {
@@ -166,8 +165,8 @@ func (d *dueOrigins) until() time.Duration {
 	return max(pause-time.Since(d.asked), 0)
 }
 
-// ask asks the journal for the due origins, and replaces the former answer. It leaves out groups not served by
-// this client, and takes resting origins as due later. After an error the former answer stays.
+// ask asks the journal for the origins with something due, and replaces the former answer. It leaves out groups of operations that this client cannot
+// act on, and takes origins in a pause as due later. After an error the former answer stays.
 func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	e, began := p.c.engine, time.Now()
 	times, err := j.DueTimes.DueTimes(p.draining, persist.Query{Account: p.query.Account})

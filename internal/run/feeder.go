@@ -87,9 +87,8 @@ func (f *feeder) claim(j persist.Claimer) {
 	}
 }
 
-// groups returns the due groups, first the ones served by this client, then the others. Both are empty if the
-// journal does not tell groups. A group is due from its earliest operation on; groups due after the start of
-// the pass are left to the next one.
+// groups returns the due groups, first those that this client can act on, then the others. A group is the operations of one account, origin and
+// needs. Both are empty if the journal does not tell groups. Groups due after the start of the pass are left to the next one.
 func (f *feeder) groups() (served, others []group, err error) {
 	p := f.pass
 	times, knows := persist.As[persist.DueTimes](p.c.cfg.Journal)
@@ -110,8 +109,8 @@ func (f *feeder) groups() (served, others []group, err error) {
 	return served, others, err
 }
 
-// tellOf yields an error for each operation of a group that this client cannot serve. It lists them and claims none: the lease of an operation stays
-// with the call or process that runs it.
+// tellOf reports each operation of a group that this client cannot act on, as an error of the Resume. It lists them and claims none: the lease of an
+// operation stays with the call or process that runs it.
 func (f *feeder) tellOf(g group) {
 	p := f.pass
 	query := p.query
@@ -159,10 +158,9 @@ func (f *feeder) claimGroup(j persist.Claimer, g group) {
 	}
 }
 
-// handOut gives claimed operations to the workers, and gives back the others. passed is the number of
-// operations not to be run by this pass; left gets the IDs of those given back unchanged. If no worker was free
-// for a third of a lease, or the pass was broken off, busy is true. After handOut, no lease of batch is the
-// caller's any more.
+// handOut gives claimed operations to the workers, and gives the others back to the journal. passed counts those that this pass does not run; left
+// gets the IDs of those given back unchanged. busy is true if no worker was free for a third of a lease, or the pass was stopped. After handOut, no
+// lease of batch is the caller's any more.
 func (f *feeder) handOut(batch []persist.Record, left map[persist.ID]bool) (passed int, busy bool) {
 	p := f.pass
 	for i := range batch {

@@ -13,8 +13,8 @@ import (
 // concurrent use.
 type form struct{ known atomic.Bool }
 
-// begin has the journal hold the fact of its form before this process begins its first record: in clear, or sealed if it is a sealed
-// journal. The first writer decides. Errors: persist.ErrSealed, and those of Fact; no record was begun then.
+// begin makes the journal note, before this process begins its first record, whether records are sealed (encrypted) or in clear. The first writer
+// decides. Errors: persist.ErrSealed if this process would write the other form, and those of Fact; no record was begun then.
 func (f *form) begin(ctx context.Context, j persist.Journal) error {
 	if f.known.Load() {
 		return nil
@@ -46,7 +46,7 @@ func sealedJournal(ctx context.Context, j persist.Journal) error {
 	return checkForm(standing)
 }
 
-// checkForm returns persist.ErrSealed if a journal holds that its records are sealed.
+// checkForm returns persist.ErrSealed if the journal's note says that its records are sealed: a record in clear must not be written beside them.
 func checkForm(standing []byte) error {
 	if text := string(standing); text != "" && text != persist.FactPlain {
 		return fmt.Errorf("%w: the journal is sealed; open it with its keys (package persist/seal)", persist.ErrSealed)

@@ -28,9 +28,9 @@ type foundNow struct {
 	by map[foundObject]string // the keys of these operations
 }
 
-// take takes an object for an operation until leave. If another operation has it, take returns that one's key, and
-// leave must not follow. Nobody waits: the journal is asked meanwhile, and a journal of a user's own may go through
-// the held operations itself. A key is never empty.
+// take reserves an object of the API, found for a held operation, until leave. If another operation has it, take returns that one's key, and leave
+// must not follow. So two operations are not settled by one object. It does not wait, since the journal may call the client meanwhile. A key is never
+// empty.
 func (f *foundNow) take(object foundObject, key string) (other string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,7 +44,7 @@ func (f *foundNow) take(object foundObject, key string) (other string) {
 	return ""
 }
 
-// leave gives an object back.
+// leave ends the reservation of take.
 func (f *foundNow) leave(object foundObject) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

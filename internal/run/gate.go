@@ -12,8 +12,8 @@ import (
 // gate asks acts.Gate for a client: may it act on an operation, with the means of its Config? It also knows the origins to which the client sends.
 type gate struct{ cfg *Config }
 
-// has returns the means of this client for an act on operations of an origin. Functions of the Config are asked only if the act needs them. Has.Profile
-// is for the caller.
+// has returns the means of this client for an act on operations of an origin: whether it sends there, and has credentials. Functions of the Config
+// are asked only if the act needs them. Has.Profile is set by the caller.
 func (g gate) has(origin string, act acts.Asking) acts.Has {
 	has := acts.Has{
 		Credential: g.cfg.Credential, Region: g.cfg.Region, Authorize: g.cfg.Authorize != nil, OthersAuthorize: g.cfg.authorized.Entry(origin),
@@ -30,17 +30,19 @@ func (g gate) lacks(rec *persist.Record, prof *profile.Profile, brought bool) ac
 	return g.lacksFor(rec, prof != nil, acts.Asking{Brought: brought})
 }
 
-// lacksToBegin is lacks of a record to be enqueued.
+// lacksToBegin returns the lack of this client if it could not send the record that is about to be enqueued, such as a missing Authorize; the zero
+// value if nothing is lacking.
 func (g gate) lacksToBegin(rec *persist.Record, prof *profile.Profile) acts.Lack {
 	return g.lacksFor(rec, prof != nil, acts.Asking{Enqueues: true})
 }
 
-// lacksToRekey is lacks of an operation about to be replaced by another.
+// lacksToRekey returns the lack of this client if it could not replace the operation by another one; the zero value if nothing is lacking.
 func (g gate) lacksToRekey(old *persist.Record, prof *profile.Profile) acts.Lack {
 	return g.lacksFor(old, prof != nil, acts.Asking{Replaces: true})
 }
 
-// lacksClaimed is lacks of a record met by a pass, before its functions of the Config are asked.
+// lacksClaimed returns the lack of this client for a record that a pass has claimed; the zero value if it can act on it. It asks no function of the
+// Config.
 func (g gate) lacksClaimed(rec *persist.Record) acts.Lack {
 	act := acts.AskingOfPass(rec.State)
 	// It is asked again, with them, once the operation is about to be sent.
@@ -48,7 +50,8 @@ func (g gate) lacksClaimed(rec *persist.Record) acts.Lack {
 	return g.lacksFor(rec, g.cfg.profiles().knows(rec.Needs()), act)
 }
 
-// lacksFor asks the gate about a record. known: the client knows its profile.
+// lacksFor returns the lack of this client for an act on a record, by the record's needs; the zero value if nothing is lacking. known: the client
+// knows its profile.
 func (g gate) lacksFor(rec *persist.Record, known bool, act acts.Asking) acts.Lack {
 	has := g.has(rec.Origin, act)
 	has.Profile, has.Omitted = has.Profile || known, strings.Join(rec.Omitted, ", ")
@@ -61,7 +64,8 @@ func (g gate) lacksFor(rec *persist.Record, known bool, act acts.Asking) acts.La
 	return acts.Gate(rec.Needs(), rec.Origin, has)
 }
 
-// lacksOfGroup is lacksClaimed if only the text of the needs is known.
+// lacksOfGroup returns the lack of this client for all operations of an origin with the same needs, of which text is the stored form. The zero value:
+// nothing is lacking.
 func (g gate) lacksOfGroup(origin, text string) acts.Lack {
 	needs, has := persist.ParseNeeds(text), g.has(origin, acts.Asking{Early: true})
 	has.Profile = has.Profile || g.cfg.profiles().knows(needs)

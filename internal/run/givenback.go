@@ -19,8 +19,8 @@ func (p *pass) lacks(rec *persist.Record) bool {
 	return lack.Need != acts.Nothing
 }
 
-// lacksFor reports whether this client lacks something that all operations of a group need. It returns false if the journal does not tell the needs
-// of the group: then each record is checked by itself.
+// lacksFor reports whether this client lacks something that all operations of a group (one account, origin and needs) need. If the journal does not
+// tell the needs, it returns false, and each record is checked by itself.
 func (p *pass) lacksFor(g group) bool {
 	if g.needs == "" {
 		return false // each of its records is checked by itself
@@ -30,8 +30,8 @@ func (p *pass) lacksFor(g group) bool {
 	return lack.Need != acts.Nothing
 }
 
-// passBy gives back a claimed operation not served by this client, unchanged. A Resume yields an error for it,
-// unless again is true: it has done so for an earlier claim.
+// passBy gives back a claimed operation that this client cannot act on, unchanged. In a Resume it reports an error for it, unless again is true: it
+// has done so for an earlier claim.
 func (p *pass) passBy(rec *persist.Record, again bool) {
 	p.giveBack(rec, time.Time{})
 	if !p.silent && !again {
@@ -39,7 +39,7 @@ func (p *pass) passBy(rec *persist.Record, again bool) {
 	}
 }
 
-// yieldUnserved yields the error for an operation not served by this client.
+// yieldUnserved hands the error for an operation that this client cannot act on to the reader of the pass.
 func (p *pass) yieldUnserved(rec *persist.Record) {
 	if lack := p.c.cfg.gate().lacksClaimed(rec); lack.Need != acts.Nothing {
 		err := newError("resume", subjectOf(rec, operation.Same), lack.Err(), ErrConfig)
@@ -80,9 +80,8 @@ func pointers(recs []persist.Record) []*persist.Record {
 	return all
 }
 
-// again returns the next due time of an operation if this pass cannot go on with it. It is just after the
-// beginning of the pass, for the next pass to meet the operation. Of a pass without an end, it is pauseMax from
-// now.
+// again returns the due time for an operation that this pass cannot go on with. It is just after the beginning of the pass, so that the next pass
+// meets the operation. A pass of a Run, which has no end, uses pauseMax from now.
 func (p *pass) again() time.Time {
 	if p.lanes != nil {
 		_ = p.c.engine.clock.Notice(p.ctx, p.c.engine.host) // if the journal cannot be asked, nothing can be given back either

@@ -21,8 +21,8 @@ func waitedInVain(err error) error {
 	return nil
 }
 
-// notWaited returns the error of a call that is about no single operation. If the call would have waited for itself, or too long, it is an *Error
-// with ErrInFlight; any other err stays as it is.
+// notWaited turns the error of a wait into the error of a call about no single operation. A wait for itself, or for too long, becomes an *Error with
+// ErrInFlight; any other err stays.
 func notWaited(name string, err error) error {
 	if waitedInVain(err) == nil {
 		return err

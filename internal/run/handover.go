@@ -11,8 +11,8 @@ type handover struct {
 	owed  uint64 // result.owed; zero: it is not written
 }
 
-// take notes that a caller has the result. It returns result.owed of the written record, which the caller then
-// marks as delivered; zero if the record is not written or owes nothing. h may be nil.
+// take notes that a caller has the result. It returns the revision of the written record whose delivery the caller then marks, so that OnResult does
+// not get it again; zero if the record is not written, or nothing is to be delivered. h may be nil.
 func (h *handover) take() uint64 {
 	if h == nil {
 		return 0
@@ -33,7 +33,8 @@ func (h *handover) isTaken() bool {
 	return h.taken
 }
 
-// isWritten notes result.owed of the written record, and reports whether it is to be marked since a caller has the result.
+// isWritten notes the revision of the written record with a result to deliver (owed), and reports whether it is to be marked as delivered: a caller
+// has the result already.
 func (h *handover) isWritten(owed uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -43,7 +43,8 @@ func (j eventJournal) holdNext(ctx context.Context, old *persist.Record, evidenc
 	return nil
 }
 
-// holdOne holds one of them, and tells of it.
+// holdOne holds one later operation of the key for a person, and reports it: an event of the API proves that the erased operation before it took
+// effect.
 func (j eventJournal) holdOne(ctx context.Context, id persist.ID, note string) error {
 	e := j.c.engine
 	for range testifyTries {

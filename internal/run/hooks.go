@@ -22,7 +22,7 @@ func (c *Client) SetOwnClock(wall func() time.Time) {
 	c.engine.clock.SetOwn(wall)
 }
 
-// DropLease lets c forget a lease.
+// DropLease lets c forget a lease, for tests: as if the process had lost it.
 func (c *Client) DropLease(id persist.ID) { c.engine.claims.Drop(id) }
 
 // SetMostNotes bounds the notes of the clients on c's journal about operations possibly missing in the journal. Not while one is in use.

@@ -22,10 +22,10 @@ type instrumented struct {
 	context, values overlay // with the values of the Instrument
 }
 
-// Context returns the call's context, with those values.
+// Context returns the call's context with the values of the context that Config.Instrument returned.
 func (i *instrumented) Context() context.Context { return &i.context }
 
-// Values is Context, and never ends.
+// Values returns the same values as Context, in a context that never ends.
 func (i *instrumented) Values() context.Context { return &i.values }
 
 // overlay is a context with the values of another one. The first one says when it ends.

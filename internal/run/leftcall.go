@@ -27,15 +27,14 @@ type leftRecord struct {
 	took    *stopwatch      // of the call
 }
 
-// same reports whether nobody has had the record since.
+// same reports whether the record is as this call left it: no process has changed or run it since.
 func (l *leftRecord) same(rec *persist.Record) bool {
 	return l.rec.Seq == rec.Seq && l.rec.Revision == rec.Revision
 }
 
-// leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation
-// in its hands. Then it gives the operation back as it was before the call, or as never sent, and returns the
-// result of a left call. If it returns nil, the run goes on: it is admitted, or the limiter's error waits in
-// refused for the first send. Without its operation the call keeps nobody from sending it meanwhile.
+// leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation leased. Then it gives the operation
+// back as it was before the call, or as never sent, and returns the result of a call that waits without it: another process may send it meanwhile. If
+// it returns nil, the run goes on: the limiter has let it send, or the limiter's error is kept for the first send.
 func (r *run) leaveLimited() *result {
 	t := &r.task
 	if t.given.Pass || !r.permit.returns || t.cfg.Limiter == nil || t.given.AskedAgain {
@@ -68,9 +67,8 @@ func (r *run) leaveLimited() *result {
 	return r.leftWith(&leftRecord{why: ErrNotSent})
 }
 
-// leaveBetween gives back the operation of a call if its limiter takes long before another attempt, and returns
-// the result of a left call. If it returns nil, the run is over, and end records its outcome. The attempts so
-// far count for the call: they are in the result, and in the error if it goes on no more.
+// leaveBetween gives back the operation of a call if its limiter takes long before another attempt, and returns the result of a call that waits
+// without it. If it returns nil, the run is over, and end records its outcome. The attempts so far count for the call: its result or error has them.
 func (r *run) leaveBetween() *result {
 	t := &r.task
 	if !t.drive.Leaves() {
@@ -89,8 +87,8 @@ func (r *run) leaveBetween() *result {
 	return res
 }
 
-// leftWith returns the result of a call after leaving its operation. Only the call itself may use it: callers
-// that have joined start again, and find the record.
+// leftWith returns the result of a call that has given its operation back for the wait for the limiter. Only the call itself may use it: callers that
+// have joined start again, and find the record.
 func (r *run) leftWith(left *leftRecord) *result {
 	t := &r.task
 	left.rec, left.created, left.turn, left.started, left.took = t.rec, t.given.Created, r.permit.turn, r.attempts.started, t.took
@@ -101,8 +99,8 @@ func (r *run) leftWith(left *leftRecord) *result {
 	return &result{left: left, notShared: true}
 }
 
-// await waits for the turn of a call without its operation, until its context ends or the client is
-// closed. It returns the error of the call if it goes on no more.
+// await waits until the limiter lets a call send that has given its operation back. The wait ends with its context, or with the client. It returns
+// the error of the call if it goes on no more.
 func (l *leftRecord) await(ctx, draining context.Context, e *engine, name string, op *preparedRequest) error {
 	op.left, op.took = l, l.took
 	op.took.enter(&op.took.spent.Waiting)
@@ -121,9 +119,8 @@ func (l *leftRecord) await(ctx, draining context.Context, e *engine, name string
 	return l.withdraw(ctx, e, name, op, cause)
 }
 
-// goesOn gives a run the turn of a call after leaving its operation. It also notes the call's begin of the
-// operation, if nobody has had the operation since: then its error may say that nothing was begun. It is called
-// once the record was read again; l may be nil.
+// goesOn hands the limiter's permission to the new run of a call that had given its operation back. If nobody has had the operation since, the call
+// still counts as its beginner: its error may say that nothing was begun. It is called once the record was read again; l may be nil.
 func (l *leftRecord) goesOn(r *run) {
 	if l == nil || l.turn.used {
 		return
@@ -166,7 +163,7 @@ func (l *leftRecord) takeBack(ctx context.Context, e *engine) bool {
 	return freed.IsFree()
 }
 
-// tell adds the facts of the attempts to the error of a call.
+// tell adds the attempts and sends of the call's earlier runs to its error.
 func (l *leftRecord) tell(e *Error) *Error {
 	if l.failed == nil {
 		return e
@@ -188,9 +185,8 @@ func left(name string, key string, caller *inflight.Caller[*result], cause error
 	return e
 }
 
-// letGo gives back an operation adopted and not sent, as it was before. listed is the record before the
-// adoption. It is the last act of a run without an execute; an error is logged, and the lease then ends by
-// itself.
+// letGo gives back an operation that the run has taken over and not sent. listed is the record before that. It is the last act of a run without
+// attempts; an error is logged, and the lease then ends by itself.
 func (r *run) letGo(listed *persist.Record) {
 	t := &r.task
 	r.permit.Dismiss()

@@ -36,8 +36,8 @@ type turn struct {
 	over         bool // there is no further call; guarded by mu
 }
 
-// more sets the number of wanted calls to the limiter. It returns false, and changes nothing, if the turn is
-// over.
+// more sets the number of calls that this wait (a turn) makes to the limiter: a run may need a permission for a lookup and one for its send. It
+// returns false, and changes nothing, if the wait is over.
 func (t *turn) more(calls int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +47,7 @@ func (t *turn) more(calls int) bool {
 	return !t.over
 }
 
-// next reports whether another call to the limiter is wanted, and counts it. After false the turn is over.
+// next reports whether the wait needs another call to the limiter, and counts it. After false the wait is over.
 func (t *turn) next() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,9 +78,8 @@ func beginTurn(ctx context.Context, origin string, limiter Limiter) (t *turn, le
 	return t, context.AfterFunc(ctx, func() { t.stop(sanitize.Cause(ctx)) })
 }
 
-// result spends the turn, and returns the limiter's error: the cause of the end, if the wait was ended. It may
-// be called only after done is closed. A panic or a Goexit of the limiter happens again here, on the goroutine
-// of the caller; its stack is stored in *stack, if stack is not nil.
+// result returns the limiter's error, or the cause of the end if the wait was ended; the turn cannot be used again. It may be called only after done
+// is closed. A panic or a Goexit of the limiter happens again here, on the goroutine of the caller; its stack goes to *stack, if stack is not nil.
 func (t *turn) result(stack *[]byte) error {
 	defer t.stop(nil)
 	t.used = true
@@ -99,8 +98,8 @@ func (t *turn) result(stack *[]byte) error {
 	return nil
 }
 
-// leaveToken keeps an unused token for the operation left. tokenLeft returns it if the record is still the
-// same. The record itself says if it needs a token.
+// leaveToken keeps the token of an operation that is given back during the wait for the limiter. tokenLeft returns it if the record is still the
+// same, so that no second token is asked for.
 func (t *turn) leaveToken(left *persist.Record, token string) { t.left, t.token = *left, token }
 
 // tokenLeft returns the token kept for a record, or "" if there is none. The record must be as it was left. t
@@ -121,12 +120,11 @@ type drives struct {
 	waits      waiting     // operations whose limiter is waited for without them
 }
 
-// driveOn runs an operation, and waits for a slow limiter meanwhile without the operation. When the turn comes
-// and another process has the operation, the turn is used for another operation of the same origin, or lost.
-// over is false if there was nothing to do.
+// driveOn runs an operation of a pass. If its limiter is slow, it gives the operation back and waits without it. If another process has the operation
+// when the limiter lets it send, the permission is used for another operation of the same origin, or lost. over is false if there was nothing to do.
 //
-// If a slow limiter ends a drive before another attempt, the next drive goes on with the operation once it is
-// due. In a Resume, all these drives together make as many attempts as one drive would.
+// If a slow limiter ends a run before another attempt, the next run goes on with the operation once it is due. In a Resume, all these runs together
+// make as many attempts as one would.
 func (v *drives) driveOn(rec *persist.Record) (r resumed, over bool) {
 	last := v.drive(rec, nil)
 	for drives := 0; last.turn != nil; {
@@ -146,10 +144,9 @@ func (v *drives) driveOn(rec *persist.Record) (r resumed, over bool) {
 	return last.resumed, last.over
 }
 
-// driveAfter waits for a turn without an operation, and then runs one: the operation of rec if it is still
-// free, else another of its origin. The wait ends if the pass is broken off. Nothing of the origin is claimed
-// meanwhile. It ends the turn in any case. So a turn of a slow limiter is used if anything of the origin can be
-// sent.
+// driveAfter waits for the limiter without an operation, and then runs one: that of rec if it is still free, else another of its origin. So the
+// permission of a slow limiter is used if anything of the origin can be sent. The wait ends if the pass is stopped. Nothing of the origin is claimed
+// meanwhile. t has ended on return.
 func (v *drives) driveAfter(rec *persist.Record, t *turn) (d drove) {
 	p := v.pass
 	turns := p.turns()
@@ -173,8 +170,8 @@ func (v *drives) driveAfter(rec *persist.Record, t *turn) (d drove) {
 	return drove{}
 }
 
-// retaken reads an operation again once its turn has come: operation.MayRetake decides. It returns nil, too, if
-// the record cannot be read, and if the pass was broken off. It takes no lease: adopt does so.
+// retaken reads an operation again that was given back for the wait for its limiter: operation.MayRetake decides whether the run may go on. It
+// returns nil if not, if the record cannot be read, or if the pass was stopped. It takes no lease: adopt does so.
 func (v *drives) retaken(id persist.ID) *persist.Record {
 	p := v.pass
 	e := p.c.engine
@@ -188,9 +185,8 @@ func (v *drives) retaken(id persist.ID) *persist.Record {
 	return &rec
 }
 
-// another claims an operation of the same origin and needs as gone, for a turn without its own operation. It
-// returns nil if there is none, or the pass cannot claim. The caller owns the lease of the returned record, and
-// calls Drop after its run.
+// another claims an operation of the same origin and needs as gone, which another process has taken: so the limiter's permission is not lost. It
+// returns nil if there is none, or the pass cannot claim. The caller owns the lease of the returned record, and calls Drop after its run.
 func (v *drives) another(gone *persist.Record, t *turn) *persist.Record {
 	p := v.pass
 	if p.lanes == nil || t.err != nil || t.crashed != nil || p.draining.Err() != nil {
@@ -211,7 +207,7 @@ type waiting struct {
 	of map[persist.ID]int // how many wait for it
 }
 
-// add changes the count of an operation by n, 1 or -1.
+// add changes the number of workers that wait for the limiter of this operation by n, 1 or -1.
 func (w *waiting) add(id persist.ID, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -79,8 +79,8 @@ func (h *hearing) pass(ctx context.Context) {
 	}
 }
 
-// heard is told of each wake, and of the reason why there will be none. An enqueue of others is no reason to repeat a pass just
-// failed. It is a reason if the journal hears again.
+// heard is called for each notification of the journal, and with the reason if there will be none. After a failed pass, an enqueue of others is no
+// reason to repeat it early. It is one if the journal hears again after a lost connection.
 func (h *hearing) heard(ctx context.Context, err error) {
 	if err != nil {
 		if !h.polls {

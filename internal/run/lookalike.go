@@ -58,8 +58,8 @@ func (b *admission) checkUnresolved(ctx context.Context, name string, op *prepar
 	return failed
 }
 
-// strangeLookalike reports whether a lookalike may be another caller's; true if its record cannot be read.
-// standing may be only a part of the record.
+// strangeLookalike reports whether an operation that looks like the same request may be another caller's; true if its record cannot be read. standing
+// may be only a part of the record.
 func (b *admission) strangeLookalike(ctx context.Context, op *preparedRequest, standing *persist.Record) bool {
 	if !op.strange(standing) {
 		return false

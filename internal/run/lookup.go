@@ -21,9 +21,8 @@ type inquiry struct {
 	requests *requests // send the lookup
 }
 
-// lookUp does the step LookUp: it asks for the resource named by an already-done answer. If there is none to
-// ask for, or none is found, the drive is told so by an empty answer. The answer found is the operation's if
-// the drive chooses it.
+// lookUp asks the API for the resource that an already-done answer names, as the step LookUp. If there is none to ask for, or none is found, the
+// drive, which decides about the run, gets an empty answer. The drive may choose the answer found as the operation's.
 func (i *inquiry) lookUp() {
 	t := i.task
 	found := i.replies.own
@@ -62,9 +61,8 @@ func (i *inquiry) lookUpAt(get persist.Record, target *url.URL) heard {
 	return i.replies.own
 }
 
-// askDuplicate does the step AskDuplicate: the server says the business reference was used before, and
-// askDuplicate finds out by whom. If the API finds exactly one resource, the one asked for by this request, its
-// answer is the operation's.
+// askDuplicate asks the API, as the step AskDuplicate, which request used the business reference before: the server has answered that it was used. If
+// the API finds exactly one resource, the one that this request asks for, its answer is the operation's.
 func (i *inquiry) askDuplicate() {
 	finding, found, asked := i.askReference()
 	i.task.drive.Asked(finding, i.replies.sent(found), asked)
@@ -72,8 +70,8 @@ func (i *inquiry) askDuplicate() {
 	i.replies.judged(found)
 }
 
-// askFirst does the step AskFirst: before a send it asks for a resource of an earlier send. If the drive goes
-// on to send, the answer is drained; else the drive has chosen the answer, or none.
+// askFirst asks for a resource of an earlier send before another send, as the step AskFirst. If the drive, which decides about the run, goes on to
+// send, the answer is drained; else the drive has chosen the answer, or none.
 func (i *inquiry) askFirst() {
 	t := i.task
 	finding, found, asked := i.askReference()

@@ -157,12 +157,13 @@ func OutcomeOf(rec *persist.Record) Outcome {
 	return outcomeOf(told)
 }
 
-// isUntold reports whether an operation has ended, and nothing can be said of its effect, although the server did not keep its key for another request. told is its ToldStanding.
+// isUntold reports whether an operation has ended without a known effect, although the server did not keep its key for another request: its caller
+// gets "unknown". told is its standing for a caller.
 func isUntold(rec *persist.Record, told operation.Standing) bool {
 	return told == operation.Ended && rec.State != persist.StateMismatched
 }
 
-// outcomeOf returns the outcome of an operation with this standing.
+// outcomeOf returns the outcome, for programs, of an operation with this standing, the internal word for it.
 func outcomeOf(s operation.Standing) Outcome {
 	switch s {
 	case operation.Succeeded, operation.Happened:

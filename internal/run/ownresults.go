@@ -10,7 +10,8 @@ import (
 // This file lets a Run hand its results to its own OnResult on a journal shared by processes: the write of a result keeps the others from it for
 // as long as that takes. So a delivery needs no write of its own to take it.
 
-// delivers returns the time in which the run's client hands the state about to be written to its own OnResult; zero: it does not.
+// delivers returns the time in which this client hands the state about to be written to its own Config.OnResult, before other processes may; zero: it
+// does not.
 func delivers(t *task) time.Duration {
 	_, shared := persist.As[persist.SharedResults](t.engine.journal)
 	switch {
@@ -24,7 +25,8 @@ func delivers(t *task) time.Duration {
 	return t.cfg.Retry.AnswerTimeout + resultMargin
 }
 
-// leaveOwn ends the deliveries of one Run. After the last one of the client, any process may deliver its own results at once.
+// leaveOwn ends the deliveries of results of one Run. After the last Run of the client, no result is kept for it any more: any process may deliver it
+// at once.
 func (d *delivering) leaveOwn(ctx context.Context) {
 	e := d.engine
 	if e.delivering.Add(-1) > 0 {

@@ -46,7 +46,8 @@ type drove struct {
 	turn    *turn // the limiter takes long, and the operation was given back; nil else. The receiver waits for it, or stops it
 }
 
-// turns returns the turns that bound the sends of the pass. The workers of a Resume are its only bound.
+// turns returns the bound on the sends of the pass: a fair Run gives each origin a number of turns, the permissions to send. A Resume has only its
+// workers as a bound.
 func (p *pass) turns() lanes.Turns {
 	if p.lanes == nil {
 		return lanes.Free{}
@@ -54,9 +55,9 @@ func (p *pass) turns() lanes.Turns {
 	return p.lanes.Turns()
 }
 
-// newPass starts a pass over the operations due now. Nothing more is begun once draining ends or the client is
-// closed; the attempts on the wire end with ctx. silent: the pass belongs to a Run. The caller reads results,
-// and calls end in every case, also after results is closed. Errors of the start come through results.
+// newPass starts a pass over the operations due now. After the end of draining, or of the client, it begins nothing more; the attempts on the wire
+// end with ctx. silent: the pass belongs to a Run. The caller reads results, and calls end in every case, also after results is closed. Errors of the
+// start come through results.
 func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 	work := inflight.NewPass(ctx, c)
 	ctx, draining = work.Context(ctx), work.Context(draining)
@@ -116,15 +117,15 @@ func (p *pass) tryNow(rec *persist.Record) bool {
 		p.c.engine.origins.Try(rec.Origin, rec.ID, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
-// unread reports whether an error is about an intact record, unreadable here for a reason given by its needs.
+// unread reports whether an error is about an intact record that this client cannot read, such as one sealed with a key that it lacks. The record's
+// needs say so.
 func unread(err error) bool {
 	var e *persist.UnreadError
 	return errors.As(err, &e)
 }
 
-// failed yields an error of the journal, unless the pass was broken off. An error of one record names the
-// record, and the listing goes on after it; any other error ends a round of Run. It waits for the reader of
-// results.
+// failed hands an error of the journal to the reader of the pass, unless the pass was stopped. An error of one record names the record, and the
+// listing goes on after it; any other error ends a round of Run. It waits for the reader.
 func (p *pass) failed(err error) {
 	if p.draining.Err() != nil {
 		return // the pass ends with this error
@@ -140,8 +141,7 @@ func (p *pass) failed(err error) {
 	p.results <- resumed{err: err}
 }
 
-// yield hands over the result of an operation; in a pass of Run only an error. It waits for the reader of
-// results: the caller, or end.
+// yield hands the result of an operation to the reader of the pass; in a Run only an error. It waits for the reader: the caller's loop, or end.
 func (p *pass) yield(r resumed) {
 	if !p.silent || r.err != nil {
 		p.results <- r

@@ -60,9 +60,8 @@ func (p *permit) Admit(ctx context.Context, hop bool) error {
 	return err
 }
 
-// limit waits for the limiter of the record's origin; nil: one request may go out. It uses an earlier answer of
-// the limiter first (turn, ahead, refused): the user's limiter counts each call, so none is wasted. errLimited:
-// the limiter takes long, and p.turn is the wait.
+// limit waits for the limiter of the record's origin; nil: one request may go out. It first uses permissions left from before: the limiter counts
+// each call, so none is wasted. errLimited: the limiter takes long, and p.turn is the wait, still in progress.
 func (p *permit) limit(ctx context.Context) error {
 	if p.task.cfg.Limiter == nil {
 		return nil
@@ -94,9 +93,9 @@ func (p *permit) limit(ctx context.Context) error {
 	return nil
 }
 
-// limitLeaving waits for a limiter, and keeps the operation for a third of a lease at most. Then it returns
-// errLimited, and p.turn is the wait, which goes on for all requests up to the next send: a wait for one
-// request at a time would never reach the send. Otherwise it returns the limiter's error, or the cause of ctx.
+// limitLeaving waits for a limiter, and keeps the operation's lease for a third of its length at most. Then it returns errLimited, and p.turn is the
+// wait, which goes on for all requests up to the next send: a wait for one request at a time would never reach the send. Otherwise it returns the
+// limiter's error, or the cause of ctx.
 func (p *permit) limitLeaving(ctx context.Context, limiter Limiter) error {
 	t, leave := beginTurn(ctx, p.task.rec.Origin, limiter)
 	// One renewal: a shorter wait costs nobody anything.
@@ -115,8 +114,8 @@ func (p *permit) limitLeaving(ctx context.Context, limiter Limiter) error {
 	return p.take(t)
 }
 
-// take spends a turn whose wait is over. If the limiter let several requests out, ahead counts the later ones.
-// A crash of the limiter happens again here, on the run's goroutine.
+// take uses up a wait for the limiter (a turn) that is over. If the limiter has let several requests go, ahead counts the later ones. A crash of the
+// limiter happens again here, on the run's goroutine.
 func (p *permit) take(t *turn) error {
 	err := t.result(p.stack)
 	if err == nil {
@@ -143,9 +142,8 @@ func (p *permit) Dismiss() {
 	p.admitted = false
 }
 
-// waitsLong waits for the limiter before another send of a call or of a pass, and reports whether the wait
-// takes longer than a third of a lease. After true, p.turn is the wait, still under way: the drive must end,
-// and the operation be given back.
+// waitsLong waits for the limiter before another send, and reports whether that takes longer than a third of a lease. After true, p.turn is the wait,
+// still in progress: the caller ends the run, and gives the operation back.
 func (p *permit) waitsLong() bool {
 	t := p.task
 	if !p.returns || t.given.AskedAgain || t.cfg.Limiter == nil {
@@ -159,10 +157,9 @@ func (p *permit) waitsLong() bool {
 	return true
 }
 
-// mayBegin waits for the turn of a run in a fair Run. It returns false if the pass was broken off, or others
-// have found meanwhile that the origin takes no connections, unless this run is the one that tries it again. A
-// limiter that returns an error is asked again by the first send, which then says so; where a token is needed
-// first, that is not asked for.
+// mayBegin waits for a run's turn, the permission to send to its origin, in a fair Run. It returns false if the pass was stopped, or if others have
+// found meanwhile that the origin takes no connections, unless this run alone tries it again. If a limiter returns an error, the first send asks it
+// again, and reports it; a token that is needed before is not asked for.
 func (p *permit) mayBegin() bool {
 	t := p.task
 	err := p.Admit(t.call.Context(), false)
@@ -174,9 +171,8 @@ func (p *permit) mayBegin() bool {
 	return !p.fair || t.engine.origins.Open(t.rec.Origin, t.rec.ID)
 }
 
-// parksLate is called before a run waits for a limiter and keeps its operation; over must be called after the
-// wait. If the wait takes more than a third of a lease, a fair Run claims nothing of the origin until then, and
-// gives its queued operations back.
+// parksLate is called before a run waits for a limiter and keeps its operation; over must be called after the wait. If the wait takes more than a
+// third of a lease, a fair Run claims nothing of the origin until its end, and gives the queued operations of the origin back.
 func (p *permit) parksLate() (over func()) {
 	t := p.task
 	if !p.fair {
@@ -203,9 +199,9 @@ func (p *permit) parksLate() (over func()) {
 	}
 }
 
-// lending is visiting for a run with or without its turn. Meanwhile it lends the turn to another. It takes the
-// turn back at once: for a while, more runs may send than have a turn: a run that waited for its own turn here
-// could wait for ever. After that, a run looks at window and lease again.
+// lending calls f, a function of the user, and meanwhile gives the run's turn, its permission to send to the origin, to another run. It takes the
+// turn back at once, without a wait: a run that waited here could wait for ever. So for a while more runs may send than there are turns. After it,
+// the run checks window and lease again.
 func (p *permit) lending(f func() error) error {
 	t := p.task
 	if p.admitted {

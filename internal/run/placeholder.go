@@ -14,10 +14,9 @@ import (
 // placeholderTries bounds the looks at the generations below an operation, while others begin them.
 const placeholderTries = 5
 
-// placehold writes the placeholder of a key, a generation below the run's operation, at the place where a call of
-// the same scopes begins. It is written before the first send. met is true if another call has begun an
-// operation there, or was faster: the caller looks once more. After an error nothing may be sent. A crash between
-// the two writes leaves the placeholder held; the next run of the operation ends it.
+// placehold writes a placeholder before the first send under a next generation of a key: an ended record without a request under a lower generation,
+// so that no call begins that one later. met is true if another call has begun an operation there: the caller looks once more. After an error nothing
+// may be sent. After a crash between its two writes, the next run of the operation ends the placeholder.
 func placehold(ctx context.Context, t *task, key string) (met bool, err error) {
 	base, now := request.Base(t.rec.Account), t.engine.now().Round(0)
 	for range placesMax {
@@ -49,8 +48,8 @@ func placehold(ctx context.Context, t *task, key string) (met bool, err error) {
 	return false, errElsewherePlace
 }
 
-// wireKey returns a key of the run's operation as the API gets it; "" if the API gives the key itself. A key that the API does not accept is returned
-// as it is.
+// wireKey returns a key of the same operation in the form in which the API gets it; "" if the API gives the key itself. A key that the API does not
+// accept is returned as it is.
 func wireKey(t *task, key string) string {
 	if t.rec.ServerToken {
 		return ""

@@ -25,8 +25,8 @@ type seats struct {
 	owners owner.Owners // tells whether a record is the caller's
 }
 
-// place notes the owner of the operation, and the account for its search and its begin. It does so also if ctx has ended: an error of
-// such a call depends on it. Errors: the journal's, and errForgottenBefore.
+// place chooses the account for the operation's record, and notes its owner, by a search for records of the key. It does so also if ctx has ended: an
+// error of such a call depends on it. Errors: the journal's, and errForgottenBefore.
 func (s *seats) place(ctx context.Context, op *preparedRequest) error {
 	secret, err := s.owners.Identify(ctx, &op.named.Owner, op.rec)
 	if err != nil {
@@ -39,7 +39,8 @@ func (s *seats) place(ctx context.Context, op *preparedRequest) error {
 	return s.choosePlace(ctx, op, nil)
 }
 
-// placeAnew is choosePlace beside no call under way.
+// placeAnew chooses the account of the operation's record once more, after a call has found another one in its way. No call of this process runs the
+// operation.
 func (s *seats) placeAnew(ctx context.Context, op *preparedRequest) error {
 	return s.choosePlace(ctx, op, nil)
 }

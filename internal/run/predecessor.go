@@ -47,9 +47,9 @@ type older struct {
 	unbegun bool
 }
 
-// stoppedByOlder returns the reason against a send of rec by one of the operations before it; nil if there is none. free are the generations below it that want a
-// placeholder, the nearest first. unbegun: rec is about to begin, and is not in the journal yet. An operation without a generation in its key, and in nobody's
-// place, costs nothing. Errors: the journal's.
+// stoppedByOlder returns the reason why an earlier operation of the same intent forbids a send of rec; nil if none does. free are the lower
+// generations of its key without a record, the nearest first: they get a placeholder. unbegun: rec is about to begin, and is not in the journal yet.
+// An operation without a generation in its key, and in nobody's place, costs no read. Errors: the journal's.
 func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record, unbegun bool) (cause error, free []string, err error) {
 	// Names may lead back: each is looked at once.
 	seen, found := map[string]bool{rec.Key: true}, 0
@@ -119,7 +119,8 @@ const (
 	endPause = 50 * time.Millisecond
 )
 
-// before returns the operations that may stand before a record. path are the keys from the operation that is asked about, up to the one after the record.
+// before returns the operations that may come before a record in the same intent, such as its lower generations. path has the keys from the operation
+// that is asked about to the one after the record; each result carries it on.
 func before(rec *persist.Record, path []string) (all []older) {
 	path = append(slices.Clone(path), rec.Key)
 	for _, r := range intent.Elders(rec) {
@@ -184,8 +185,8 @@ func whyStopped(op *operation.Op, key string) error {
 	return fmt.Errorf("the earlier operation %q took effect, or may have; use a new key for another one", key)
 }
 
-// ledTo reports whether the operation that a record names in its place has led to one of these keys: intent.LedTo
-// decides. Errors: the journal's.
+// ledTo reports whether the record's chain of replacements leads to one of these keys: intent.LedTo decides. Then it forbids nothing to that
+// operation. Errors: the journal's.
 func (b *admission) ledTo(ctx context.Context, old *persist.Record, keys []string) (bool, error) {
 	if !old.Erased || old.ReplacedBy == "" {
 		return intent.LedTo(old.ReplacedBy, keys), nil

@@ -89,7 +89,7 @@ func (k clientProfiles) knows(n persist.Needs) bool {
 	return ok && n.IsProfile(p.Name, p.Version)
 }
 
-// named reports whether the user named a profile.
+// named reports whether the user chose this profile, and it is not the default one.
 func (k clientProfiles) named(p *profile.Profile) bool { return k.cfg.profileSet || p != k.cfg.Profile }
 
 // carrying returns a profile with its key at this place, under a matching name; nil if there is none.
@@ -105,7 +105,7 @@ func (k clientProfiles) carrying(place profile.Place, matches func(name string) 
 // knownFacts is the digest of the facts of one of the client's own profiles.
 type knownFacts struct{ name, version, digest string }
 
-// facts returns the digest of a profile's facts. Of the client's own it is known.
+// facts returns the digest of a profile's facts. The digests of the client's own profiles are computed once.
 func (k clientProfiles) facts(p *profile.Profile) string {
 	for _, known := range k.cfg.facts {
 		if known.name == p.Name && known.version == p.Version {

@@ -17,7 +17,7 @@ import (
 
 // This file holds the reading of a caller's request.
 
-// givenBy returns the facts given by a call at now about its operation, beside the request itself.
+// givenBy returns the facts about an operation that its call gives beside the request itself, such as the key and the time.
 func givenBy(req *http.Request, key keySource, plain bool, now time.Time) request.Given {
 	g := request.Given{Generate: !key.chosen, PlainHTTP: plain, Queued: key.queued, Made: key.made, Now: now}
 	if key.given {
@@ -107,9 +107,9 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// elsewhere reports whether the operation may have another place than rec; the caller then chooses the place
-// anew. It may if rec is of another scope. It may, too, if the journal was not looked through yet, and the
-// requests may differ by their scopes. After placesMax searches the answer is false.
+// elsewhere reports whether the operation's record may belong under another account than that of rec, found for its key. It may if rec is of another
+// scope: a header of its request selects another account. It may, too, if the journal was not searched yet, and the requests may differ so. Then the
+// caller chooses the account anew, placesMax times at most.
 func (op *preparedRequest) elsewhere(rec *persist.Record) bool {
 	switch {
 	case op.places >= placesMax:
@@ -120,8 +120,8 @@ func (op *preparedRequest) elsewhere(rec *persist.Record) bool {
 	return op.places == 0 && len(rec.Scopes)+len(op.named.Scopes) > 0 && op.read.Compare(rec) != request.SameRequest
 }
 
-// known returns the facts known to a call from its request about an existing record. Of an unreadable record
-// there are no others.
+// known returns the facts about an existing record that a call knows by its own request: whether it is the same request, and the same caller's. Of an
+// unreadable record it knows little.
 func (op *preparedRequest) known(rec *persist.Record) (c operation.Call) {
 	if c.Unreadable = rec.Sealed() != nil; c.Unreadable {
 		return c
@@ -138,7 +138,7 @@ func (op *preparedRequest) known(rec *persist.Record) (c operation.Call) {
 	return c
 }
 
-// lookalike returns the operation in the form for the look for others of the same request.
+// lookalike returns the operation in the form for a search for others of the same request (package alike).
 func (op *preparedRequest) lookalike() alike.Call {
 	return alike.Call{Record: op.rec, Named: &op.named, Read: op.read}
 }

@@ -27,10 +27,9 @@ type ending struct {
 	watched  keyWatch  // over the key forgotten by this run
 }
 
-// conclude does the steps of the drive after its last attempt. finish ends an operation with an answer. The
-// error tells why such an end is not recorded, or not durable. It is called once in a run, after the last
-// attempt or with a drive that makes none (operation.Overdue, operation.EndedBy). After it the drive is over,
-// and result may be asked.
+// conclude writes the end of a run, by the steps of its drive, which decides about the run. finish writes the end of an operation with an answer. The
+// error tells why such an end is not recorded, or not durable. It is called once in a run, after the last attempt or with a drive that makes none
+// (operation.Overdue, operation.EndedBy). After it, result may be called.
 func (d *ending) conclude(finish func(context.Context, persist.Record) error) (err error) {
 	t := d.task
 	ctx := t.call.Values()
@@ -53,9 +52,8 @@ func (d *ending) conclude(finish func(context.Context, persist.Record) error) (e
 	}
 }
 
-// write does the step Write: the one write that ends the drive, and gives up its lease. finish is used only for
-// a confirmed answer: it alone may be written after the callers have it. A failed write is told to the drive,
-// which decides about the error and about another step.
+// write makes the one write that ends a run and gives up its lease, as the step Write. finish is used only for a confirmed answer: it alone may be
+// written after the callers have it. After a failed write the drive decides about the error, and about another step.
 func (d *ending) write(ctx context.Context, finish func(context.Context, persist.Record) error) error {
 	t := d.task
 	w := operation.WriteNothing
@@ -109,8 +107,8 @@ func (d *ending) write(ctx context.Context, finish func(context.Context, persist
 	return err
 }
 
-// flush does the step Flush: what was written may not be on the disk yet. If it fails, the callers get an error
-// instead of the answer, and the operation counts as unresolved in this process.
+// flush makes the written end durable, as the step Flush. If it fails, the callers get an error instead of the answer, and this process counts the
+// operation as unresolved.
 func (d *ending) flush(ctx context.Context) error {
 	t := d.task
 	err := t.journal.Flush(ctx)
@@ -174,16 +172,16 @@ func (d *ending) leaveUnfinished(now time.Time) error {
 	return t.update(rec)
 }
 
-// meanwhile returns the events during the drive. They are looked at as late as possible, just before the write:
-// a caller may leave, or take the answer, at any time.
+// meanwhile returns the events during the run that change its end, such as a caller that left or has the answer. They are read as late as possible,
+// just before the write.
 func (d *ending) meanwhile() operation.Meanwhile {
 	t := d.task
 	_, shown := t.call.PlainHTTP()
 	return operation.Meanwhile{GivenUp: stopCause(t.call) != nil, Shown: shown, Taken: d.handed.isTaken(), Delivers: delivers(t), LatestFirst: t.cfg.drives.LatestFirstSend(t.rec.Created, t.rec.Window)}
 }
 
-// changed returns the record with a change, and without a lease. Its caller writes it; t.rec stays, so that a
-// second try begins with the same.
+// changed returns the record with the change that the drive has decided, and without a lease. Its caller writes it. t.rec stays, so that a second try
+// begins with the same.
 func (d *ending) changed(c *operation.Change, now time.Time) persist.Record {
 	rec := d.task.rec
 	rec.State, rec.HoldReason, rec.Attempts, rec.Sends = c.State, c.Hold, c.Attempts, c.Sends
@@ -217,8 +215,8 @@ func (d *ending) noteEnd(ctx context.Context, written *persist.Record, err error
 	return err
 }
 
-// result makes the result of a drive after its end: an answer, or an error, which has the answer beside it for
-// callers of plain HTTP. Any other answer is drained.
+// result makes the result of a run after its end: an answer, or an error, which has the answer beside it for callers of plain HTTP. Any other answer
+// is read to its end and closed.
 func (d *ending) result() *result {
 	t := d.task
 	report := t.drive.Report()
@@ -258,9 +256,8 @@ func writeSmaller(ctx context.Context, c *Config, rec *persist.Record, write fun
 	return err
 }
 
-// error makes the error of a drive from the report of its end. The report says what is certain about the
-// effect; the counts and the last error are the run's. The counts of a call that has waited for its limiter
-// without the operation are those of all its runs.
+// error makes the error of a run from the report of its end. The report says what is certain about the effect; the counts and the last error are the
+// run's. If the call has waited for its limiter without the operation, it counts the attempts of all its runs.
 func (d *ending) error(report *operation.Report) *Error {
 	t := d.task
 	about := subject{
@@ -285,9 +282,9 @@ func (d *ending) error(report *operation.Report) *Error {
 	return e
 }
 
-// noteOwed notes the result made owed by the step Write. written is the record as handed to the journal,
-// earlier its OwedFrom before, err the journal's answer. After an error nothing is owed by this run. A pass
-// wakes the deliveries; a Do leaves its result to its caller for a while.
+// noteOwed notes that the written end has to be delivered to Config.OnResult (owed). written is the record as handed to the journal, earlier its
+// OwedFrom before, err the journal's answer. After an error nothing is owed by this run. A pass delivers at once; a Do leaves its result to its
+// caller for a while.
 func (d *ending) noteOwed(w operation.Writing, written *persist.Record, earlier time.Time, err error) {
 	t := d.task
 	owedFrom := written.OwedFrom
@@ -310,8 +307,8 @@ func (d *ending) noteOwed(w operation.Writing, written *persist.Record, earlier 
 	t.engine.owes()
 }
 
-// noteUnowed counts an operation that a Run with OnResult has ended or held without owing its result: a client without OnResult began the operation.
-// It does nothing after a failed write.
+// noteUnowed counts an end or a hold without a result to deliver, though this Run has an OnResult: a client without OnResult began the operation. The
+// logger is told of it later. After a failed write it does nothing.
 func (d *ending) noteUnowed(w operation.Writing, written *persist.Record, err error) {
 	t := d.task
 	state := written.State

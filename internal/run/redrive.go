@@ -50,8 +50,8 @@ type redrive struct {
 	chosen *Chosen // the terms of the caller
 }
 
-// do names the next generation in the record of the old one, and begins it. A Redrive cut off in between goes
-// on when it is called again.
+// do begins the next generation of a refused operation: it names the new key in the record of the old one, and begins it. A Redrive that was
+// interrupted in between goes on when it is called again.
 func (r redrive) do(id persist.ID) (string, error) {
 	old, err := r.journal.Get(r.ctx, id)
 	if err == nil {
@@ -81,8 +81,8 @@ func (r redrive) do(id persist.ID) (string, error) {
 	}
 }
 
-// once looks at the places of the next generation, and begins it unless it stands. errElsewherePlace: another
-// scope has taken its place.
+// once looks for a record of the next generation, under each account where it may be, and begins it unless there is one. errElsewherePlace: a request
+// that selects another account has taken its record's place; look again.
 func (r redrive) once(old *persist.Record, key string) error {
 	// Only for the place: the record itself is made once it is needed.
 	next := persist.Record{ID: persist.ID{Key: key}}
@@ -118,9 +118,8 @@ func (r redrive) next(old *persist.Record, key, note string) (persist.Record, er
 	return next, nil
 }
 
-// begin writes the mark, and begins the new operation. In this order: without the mark, a call that looks at
-// the old operation would not know of the new one. A mark without an operation is found by the next Redrive,
-// which then begins it.
+// begin names the new key in the record of the old operation (the mark), and begins the new one. In this order: without the mark, a call that looks
+// at the old operation would not know of the new one. A mark without an operation is found by the next Redrive, which then begins it.
 func (r redrive) begin(old, next *persist.Record, found standing) error {
 	if err := r.unassignedKey(old, next); err != nil {
 		return err
@@ -154,9 +153,8 @@ func (r redrive) begin(old, next *persist.Record, found standing) error {
 	return r.taken(*old, &rec)
 }
 
-// anew returns the record of an operation in the place of old, under another key. Nothing of it was sent, and
-// nothing is written here. name is the call's name, for errors. It is kept for as long as the old one at least:
-// else a repeat of the call would find nothing, and begin it once more.
+// anew returns the record of an operation that replaces old, under another key. It is unsent, and nothing is written here. name is the call's name,
+// for errors. It is kept for as long as the old one at least: else a repeat of the call would find nothing, and begin it once more.
 func anew(e *engine, call callers, name string, old *persist.Record, key, note string) (persist.Record, error) {
 	// By the recorded profile: the new operation is of the same kind.
 	prof := e.profileOf(call, old)

@@ -90,7 +90,8 @@ func (f *refusals) stale(ctx context.Context, name string, rec *persist.Record, 
 	return f.refuse(ctx, name, rec, operation.KeyOnly, moved, why...).err
 }
 
-// stranger returns the subject of a call not allowed to learn anything of an operation but its reference.
+// stranger returns the subject of an error for a caller that may learn nothing of an operation but its reference: the operation may be another
+// caller's.
 func (f *refusals) stranger(ctx context.Context, id persist.ID) subject {
 	return subject{sent: true, reference: f.owners.Reference(ctx, id)}
 }

@@ -30,7 +30,8 @@ type refusedCredentials struct {
 	secret []byte    // of this process; the digests are never recorded
 }
 
-// name returns the name of the credentials of a request to the origin. Of a signature the id of its key counts.
+// name returns the name under which refused credentials of a request to the origin are remembered. Of a signature the id of its key counts, since the
+// rest changes.
 func (c *refusedCredentials) name(t *task, req *http.Request) string {
 	c.once.Do(func() { c.secret = []byte(rand.Text()) })
 	name := t.rec.Origin

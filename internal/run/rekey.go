@@ -104,8 +104,7 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	return k.letGo(rec)
 }
 
-// letGo lets the new operation, held so far, be sent by Resume or Run, within EnqueueMaxAge from now. It is the
-// last step of a Rekey.
+// letGo lets Resume or Run send the new operation, which was held so far, within EnqueueMaxAge from now. It is the last step of a Rekey.
 func (k rekey) letGo(rec persist.Record) error {
 	op := operation.OpOf(&rec, 0)
 	if err := k.writer.promise(k.ctx, rec, op.Promised(k.now().Round(0).Add(k.cfg.EnqueueMaxAge))); err != nil {
@@ -115,9 +114,8 @@ func (k rekey) letGo(rec persist.Record) error {
 	return nil
 }
 
-// mark gives the new operation its place, and names it in the record of the old one, unless another operation
-// stands against it. After nil the mark is durable, and next has its place. Two Rekeys to two keys write the
-// same record, so one of them fails.
+// mark names the new operation in the record of the old one, unless another operation forbids that. After nil this is durable, and next has its
+// account. Two Rekeys to two keys write the same record, so one of them fails.
 func (k rekey) mark(replaces successor, old, next *persist.Record) error {
 	// Only for the place: next itself is changed once.
 	place := persist.Record{ID: persist.ID{Key: next.Key}}
@@ -173,9 +171,9 @@ func (k rekey) failed(key string, err error) error {
 // rekeyName is the call in errors.
 const rekeyName = "rekey"
 
-// begun ends a Rekey that an earlier call has finished: the new operation is released already. It returns nil if the new operation goes on, also if
-// it was held because it was never sent in time: it goes on now, as after an Enqueue. Otherwise the error is the reason. next is the new operation's
-// record, as if it were begun now.
+// begun ends a Rekey that an earlier call has finished: the new operation is no longer held by it. nil: the new operation goes on. That includes one
+// held since it was not sent in time: it goes on now, as after an Enqueue. Otherwise the error is the reason. next is the new operation's record, as
+// if it were begun now.
 func (k rekey) begun(rec, next persist.Record) error {
 	next.SendBefore = next.Created.Add(k.cfg.EnqueueMaxAge)
 	res, err := promise(k.ctx, k.engine, rekeyName, rec, &next)

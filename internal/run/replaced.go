@@ -21,9 +21,9 @@ type replacement struct {
 	gone bool // the journal has none under the key: the act was broken off, or the operation is forgotten or erased
 }
 
-// replacement returns the last operation begun to replace another one, or the later generation of a placeholder, and notes that a caller is told of its end. Of those
-// before the last one it returns the first whose end an event of the API contradicts. replaced is false if there is none, or if that one
-// had no effect either. Errors: the journal's.
+// replacement follows the chain of operations that replace rec, or the later generation of a placeholder, and returns the last one. It notes that a
+// caller is told of its end. If an event of the API contradicts the end of one before, it returns the first such. replaced is false if there is none,
+// or if the last one had no effect either. Errors: the journal's.
 func (u *unbegun) replacement(ctx context.Context, rec *persist.Record) (last replacement, replaced bool, err error) {
 	op, at := operation.OpOf(rec, 0), rec
 	for links := 0; at.ReplacedBy != "" && !at.Erased && at.Sealed() == nil; links++ {
@@ -85,8 +85,8 @@ func inPlaceOf(ctx context.Context, u *unbegun, at *persist.Record) (next persis
 	return next, goneInPlace, err
 }
 
-// leftNothing reports whether the later generation that a placeholder names had no effect: intent.LeftNothing decides. at may be any other record. Under no
-// account, a record of the key under any account counts: Client.Assign may have moved it. Errors: the journal's.
+// leftNothing reports whether a placeholder's later generation, for which its key was skipped, had no effect: intent.LeftNothing decides. at may be
+// any other record. Without an account, a record of the key under any account counts: Client.Assign may have moved it. Errors: the journal's.
 func (u *unbegun) leftNothing(ctx context.Context, at *persist.Record) (bool, error) {
 	op := operation.OpOf(at, 0)
 	if !intent.LeftNothing(&op, false, false) {
@@ -114,13 +114,14 @@ func (u *unbegun) leftNothing(ctx context.Context, at *persist.Record) (bool, er
 	return intent.LeftNothing(&op, stands, mayAppear), nil
 }
 
-// refuseSkipped ends a call without a send: nothing was sent under its key, and the later generation that was about to be had no effect either.
+// refuseSkipped ends a call under a key that was skipped: nothing was sent under it, since a later generation was about to be sent. That one had no
+// effect either. Nothing is sent now.
 func (f *refusals) refuseSkipped(ctx context.Context, name string, rec *persist.Record) *result {
 	cause := fmt.Errorf("nothing was sent under it, and a later try, %q, had no effect; go on with that key", rec.ReplacedBy)
 	return f.refuse(ctx, name, rec, operation.Same, cause, ErrKeyReused)
 }
 
-// skippedError returns the error of a person's act on a placeholder. It says nothing of an effect.
+// skippedError returns the error of a person's act on a placeholder, a record without a request under a skipped key. It says nothing of an effect.
 func skippedError(name string, rec *persist.Record) *Error {
 	about := unclear(rec.Key)
 	about.state = rec.State

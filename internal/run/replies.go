@@ -33,8 +33,8 @@ type heard struct {
 	id int // numbers the answers of a run, for the drive
 }
 
-// hear gives the answer of a request its number, if there is an answer. The drive may choose the answer of a
-// lookup as the operation's, so those have numbers, too. The caller drains the result, or hands it on.
+// hear gives the answer of a request its number, by which the drive, which decides about the run, names it. It may choose the answer of a lookup as
+// the operation's, so those have numbers, too. The caller drains the result, or hands it on.
 func (r *replies) hear(sent wire.Result) heard {
 	if sent.Answer == nil {
 		return heard{Result: sent}
@@ -43,9 +43,9 @@ func (r *replies) hear(sent wire.Result) heard {
 	return heard{sent, r.answers}
 }
 
-// sent returns a result as the drive takes it, with all sends since the last result, and resets their count. So
-// each result of the run must go to the drive once. It also notes whether the origin takes connections. The
-// wait asked for by the server (Hint) is read by the profile, so readBy comes before.
+// sent returns a result in the form for the drive, which decides about the run. It has the number of all sends since the last result, so each result
+// must go to the drive once. It also notes whether the origin takes connections. The wait that the server asks for (Hint) is read by the profile, so
+// readBy comes before.
 func (r *replies) sent(h heard) operation.Sent {
 	t := r.task
 	// All sends since the last result, those of followed redirects as well.
@@ -58,9 +58,9 @@ func (r *replies) sent(h heard) operation.Sent {
 	return s
 }
 
-// settle keeps the answer chosen by the drive in r.last, and drains the others. latest is the result of the
-// latest request; after settle it is not the caller's any more. r.last.Err is the latest error in every case.
-// It is called once the drive has taken the result. A drained answer frees its connection for the next attempt.
+// settle keeps the answer that the drive has chosen in r.last, and drains the others, so that their connections are free for the next attempt. latest
+// is the result of the latest request, which then belongs to r. r.last.Err is the latest error in every case. It is called once the drive has had the
+// result.
 func (r *replies) settle(latest heard) {
 	switch r.task.drive.Answer().ID {
 	// The drive has no answer: the error alone stays.
@@ -77,9 +77,9 @@ func (r *replies) settle(latest heard) {
 	}
 }
 
-// judged settles an attempt, unless the drive asks for more. latest is the result of the latest request: r.own,
-// or that of a lookup after it. The drive has chosen between both; the other is drained. As long as the drive
-// asks for a lookup, r.own keeps its connection: the lookup reads the answer's text.
+// judged keeps the answer of an attempt that the drive has chosen, unless the drive asks for more. latest is the result of the latest request: of the
+// send, or of a lookup after it; the other one is drained. While the drive asks for a lookup, the send's answer stays open: the lookup reads its
+// text.
 func (r *replies) judged(latest heard) {
 	t := r.task
 	switch t.drive.Step() {
@@ -120,8 +120,8 @@ func (r *replies) noteOrigin(sent wire.Result) (down time.Time) {
 	return time.Time{}
 }
 
-// stopped returns the error for the reason of the run's stop, nil if its drive was not stopped. It may be asked
-// once the drive makes no further attempt. The error is the cause in the call's own error.
+// stopped returns the reason for which the drive has stopped the run; nil if it was not stopped. It may be asked once there is no further attempt. It
+// is the cause in the call's error.
 func (r *replies) stopped() error {
 	switch stop := r.task.drive.Stop(); stop {
 	case operation.GivenUp:
@@ -181,9 +181,8 @@ func (r *replies) answerForRecord(now time.Time) *persist.Answer {
 	return recorded
 }
 
-// holdNote names the holder of the operation and the reason of the hold, for anyone settling it. It has no URL
-// and no body in it: the errors were sanitized when they were heard. It is cut to the journal's bound, and is
-// valid UTF-8.
+// holdNote returns the note for the person who will settle the held operation: who holds it, and why. It has no URL and no body in it: the errors
+// were sanitized before. It is cut to the journal's bound, and is valid UTF-8.
 func (r *replies) holdNote() string {
 	cause := cmp.Or(r.last.Err, r.stopped())
 	switch {

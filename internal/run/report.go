@@ -13,11 +13,10 @@ type report struct {
 	latest *Event // of the run; nil: there was none
 }
 
-// heard reports whether somebody hears of the run's steps: then the event of a step is made, and told. Without
-// Config.Observe an event costs nothing.
+// heard reports whether the program has set Config.Observe. Otherwise no event is made, so that it costs nothing.
 func (r *report) heard() bool { return r.task.cfg.Observe != nil }
 
-// tellStep tells Config.Observe of a step without facts of its own.
+// tellStep calls Config.Observe with an event of this kind that has no facts of its own.
 func (r *report) tellStep(kind EventKind) {
 	if r.heard() {
 		r.tell(r.event(kind))
@@ -107,7 +106,7 @@ func (r *report) tellLost(err error) {
 	}
 }
 
-// tellLeft tells of a run that has ended and left its operation unfinished. Another run of the same call follows, once the limiter lets it start.
+// tellLeft reports a run that has ended and given its operation back unfinished, since the limiter takes long. Another run of the same call follows.
 func (r *report) tellLeft(res *result) {
 	e := r.event(EventLeft)
 	if e.Err = errLimited; res.err != nil {

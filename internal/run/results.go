@@ -32,7 +32,7 @@ func checkResults(c *Config) error {
 	return nil
 }
 
-// owedAt returns result.owed of a record: its revision if the result is owed to OnResult, else zero.
+// owedAt returns the record's revision if its result has still to be delivered to Config.OnResult (owed), else zero.
 func owedAt(rec *persist.Record) uint64 {
 	if !rec.Owed() {
 		return 0
@@ -97,7 +97,8 @@ func (d *deliveries) full() bool {
 	return len(d.noted) >= resultsNoted
 }
 
-// take returns the noted results of the accounts selected by q, and notes them no longer.
+// take returns the noted results of the accounts selected by q, and removes their notes. The value is the revision that this process alone may
+// deliver, or zero.
 func (d *deliveries) take(q persist.Query) map[persist.ID]uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,8 +120,8 @@ type delivery struct {
 	next     time.Time // not before, by the journal's clock
 }
 
-// begin reports whether a delivery may begin now, by the journal's clock: none of this operation is under way, and
-// no pause after a failure. After true, end must follow.
+// begin reports whether a delivery of a result may begin now, by the journal's clock: no other of this operation is in progress, and no pause after a
+// failure. After true, end must follow.
 func (d *deliveries) begin(id persist.ID, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -206,8 +207,8 @@ func (d *delivering) untilLook(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// look starts a delivery of each result owed and due, as places become free. It returns early if ctx ends, the
-// client drains, or the journal fails, which is logged.
+// look reads the results to be delivered from the journal, and starts a delivery of each that is due, as workers become free. It returns early if ctx
+// ends, the client drains, or the journal fails, which is logged.
 func (d *delivering) look(ctx context.Context) {
 	e := d.engine
 	for rec, err := range e.journal.List(ctx, persist.Query{Account: d.account(ctx), Owed: true}) {
@@ -226,8 +227,8 @@ func (d *delivering) look(ctx context.Context) {
 	}
 }
 
-// start waits for a place and starts the delivery of a result, unless one of the operation is under way or pauses.
-// own is as for note. It returns false, with nothing started, if ctx has ended or the client drains.
+// start waits for a free worker and starts the delivery of a result, unless one of the operation is in progress or pauses after a failure. own is the
+// revision that this process alone may deliver. It returns false, with nothing started, if ctx has ended or the client drains.
 func (d *delivering) start(ctx context.Context, id persist.ID, own uint64) bool {
 	e := d.engine
 	if !e.shared.results.begin(id, e.now()) {

@@ -52,10 +52,9 @@ type resumption struct {
 	runs goroutines // each runs an operation
 }
 
-// resume runs one record. If the pass's context ends after others have joined the run, the run goes on for
-// them. t is the turn given by its limiter for it; nil: the limiter is asked. After a crash, of the run or of
-// the journal, the other result is empty. If a call of this process has the operation, the pass leaves it to
-// that call. A claimed operation is given back in every case without a run, or its lease dropped.
+// resume runs one operation of a pass. If the pass ends after other callers have joined the run, the run goes on for them. t is a wait for its
+// limiter that is over; nil: the limiter is asked. After a crash, of the run or of the journal, the other result is empty. If a call of this process
+// has the operation, the pass leaves it to that call. Without a run a claimed operation is given back, or its lease dropped.
 func (s *resumption) resume(listed *persist.Record, t *turn) (drove, *crash) {
 	p := s.pass
 	if listed.State == persist.StatePending && t == nil { // claimed, if there are leases; a held record was only listed
@@ -123,8 +122,8 @@ func (s *resumption) start(call *inflight.Call[*result], listed *persist.Record,
 	return ran
 }
 
-// drove returns the outcome of a run without a crash. An error is a copy of its own for this pass; a turn is
-// the caller's, who waits for it or stops it.
+// drove returns the outcome of a run without a crash. An error is a copy for this pass. If the run waits for its limiter, the outcome has the wait
+// (turn), and the caller goes on with it or stops it.
 func (s *resumption) drove(listed *persist.Record, ran *passRun) drove {
 	res := ran.result
 	d := drove{over: ran.took, turn: res.turn}
@@ -139,14 +138,14 @@ func (s *resumption) drove(listed *persist.Record, ran *passRun) drove {
 	return d
 }
 
-// notResumed gives back an operation without a run, due again at the time returned by again. It returns the
-// crash of the journal, if there was one.
+// notResumed gives back an operation without a run. again returns the time at which it is due again. It returns the crash of the journal, if there
+// was one.
 func (s *resumption) notResumed(listed *persist.Record, again func() time.Time) *crash {
 	return apart(func() { s.pass.c.engine.writer.giveBack(s.pass.ctx, *listed, again()) })
 }
 
-// giveBackResting gives back an operation left alone by this client for now, unchanged. A pass without an end
-// claims nothing of its origin for a moment, so as not to meet it again at once.
+// giveBackResting gives back an operation that this client leaves alone for now, after a crash of its run, unchanged. A Run then claims nothing of
+// its origin for a moment, so as not to meet it again at once.
 func (s *resumption) giveBackResting(rec *persist.Record) {
 	p := s.pass
 	e := p.c.engine
@@ -234,8 +233,8 @@ func (s *resumption) resolve(call callers, listed *persist.Record, t *turn, stac
 	return s.goOn(r, listed)
 }
 
-// goOn takes over an operation that is due, and runs it. The results are those of resolve. In a fair Run, or with a limiter, it waits for a turn
-// before the run. If it gets no turn, it gives the operation back as it was, since nothing was sent.
+// goOn takes over a due operation, and runs it. The results are those of resolve. In a fair Run, or with a limiter, it first waits for the permission
+// to send to the origin (turn). Without it, it gives the operation back as it was, since nothing was sent.
 func (s *resumption) goOn(r *run, listed *persist.Record) (res *result, took, ran bool) {
 	if res := r.existing().adopt(); res != nil {
 		// Then there is nothing to tell: the other one has it.
@@ -256,8 +255,8 @@ func (s *resumption) goOn(r *run, listed *persist.Record) (res *result, took, ra
 	return res, true, true
 }
 
-// unserved gives back an operation not served by this client, unchanged, and returns an error about the lack.
-// The group of the operation is left alone for a while: its other operations need the same.
+// unserved gives back an operation that this client cannot act on, unchanged, and returns an error about the lack. Other operations of the same
+// account, origin and needs are left alone for a while.
 func (s *resumption) unserved(r *run, lack acts.Lack) *result {
 	p := s.pass
 	again := time.Time{}
@@ -296,8 +295,8 @@ func isOver(rec *persist.Record, err error) bool {
 	return errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final()
 }
 
-// current sets rec to the listed record as it stands now. A record claimed by a fair Run needs no second look:
-// if another process has changed it since, adopt's change of it fails as stale.
+// current reads the listed record again into rec. A record that a fair Run has claimed is not read again: if another process has changed it since,
+// the change that takes it over (adopt) fails.
 func (s *resumption) current(ctx context.Context, listed, rec *persist.Record) (err error) {
 	// The claim has returned the record as it was written.
 	if s.pass.lanes != nil && listed.State == persist.StatePending {

@@ -70,7 +70,7 @@ func (p *Policy) fill() (err error) {
 	return err
 }
 
-// driveLimits returns the limits of a drive.
+// driveLimits returns the parts of the Config that bound a run, for operation.Drive, which decides about it.
 func driveLimits(c *Config) operation.Client {
 	return operation.Client{
 		MaxAttempts: c.Retry.MaxAttempts, MaxInFlight: c.Retry.MaxInFlight, MaxElapsed: c.Retry.MaxElapsed, AttemptTimeout: c.Retry.AttemptTimeout,

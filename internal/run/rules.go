@@ -14,7 +14,7 @@ const (
 	ruleOfEvidence = 56
 )
 
-// ruleOf returns the number of the invariant behind the end of the drive; zero if there is no single one.
+// ruleOf returns the number of the invariant (docs/invariants.md) for which the run has ended so; zero if there is no single one.
 func ruleOf(t *task) int {
 	report := t.drive.Report()
 	switch {

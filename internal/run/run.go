@@ -44,8 +44,7 @@ func newRun(e *engine, call callers, name string, took *stopwatch) *run {
 	return r
 }
 
-// existing returns the parts of the run that are used for a record already in the journal. The caller sets that
-// record first, or calls keptAnswer.
+// existing returns the parts of the run that handle a record already in the journal. The caller sets that record first, or calls keptAnswer.
 func (r *run) existing() existing {
 	return existing{task: &r.task, replies: &r.replies, report: &r.report, permit: &r.permit, ending: &r.ending}
 }

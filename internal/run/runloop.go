@@ -68,7 +68,8 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 }
 
-// help starts the helpers of a Run. end stops them, and waits for them.
+// help starts the helpers of a Run beside its passes: sweeps, reports, deliveries, and the listener for notifications. end stops them, and waits for
+// them.
 func (r *runner) help(ctx context.Context) (end func()) {
 	ctx, stop := context.WithCancel(ctx)
 	var helpers sync.WaitGroup
@@ -86,8 +87,8 @@ func (r *runner) help(ctx context.Context) (end func()) {
 	}
 }
 
-// round makes one pass, and returns the time until the next one; pauseMax or less. Of a pass ended by an error,
-// due is of no use. A crash of the journal is one of the errors.
+// round makes one pass, and returns the time until the next one; pauseMax or less. After an error, due has no meaning. A crash of the journal is one
+// of the errors.
 func (r *runner) round(ctx context.Context) (due time.Duration, err error) {
 	crashed := r.cfg.guard(ctx, "a pass has crashed", func() {
 		var tried time.Time

@@ -11,9 +11,8 @@ import (
 
 // This file binds a person's act to the record seen by the person.
 
-// looking returns a function to prepare a record for a person's look at it: LeaseOwner tells of a drive under way. It names this
-// client if a call of this process runs the operation, and nobody if a lease has ended. The record must have been read before: a
-// drive begun later counts up Drives.
+// looking returns a function that prepares a record for a person's look at it. LeaseOwner becomes this client's name if a call of this process runs
+// the operation, and empty if a lease has ended. The record must have been read before: a run that begins later counts up Drives.
 func looking(ctx context.Context, e *engine) func(*persist.Record) {
 	known := e.clock.Sync(ctx, e.host) == nil
 	return func(rec *persist.Record) {
@@ -38,7 +37,7 @@ func (c *Chosen) moved(now *persist.Record, act acts.Act) error {
 	return nil
 }
 
-// outrun is journalError for a change of the record as it was read a moment ago.
+// outrun returns the error for a failed change of a record that was read a moment ago. It also matches ErrStale if another change came first.
 func outrun(name string, rec *persist.Record, err error) *Error {
 	failed := journalError(name, rec, err)
 	if errors.Is(err, persist.ErrStale) {

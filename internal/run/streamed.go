@@ -88,7 +88,7 @@ func (s *streamed) waits(context.Context, *http.Response, error) (again bool, er
 // backoff returns the wait until the next attempt, in the form that go-retryablehttp's loop asks for. next has chosen it before.
 func (s *streamed) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return s.wait }
 
-// next sets the wait before the next attempt, at least a nanosecond; false: none may follow.
+// next chooses the wait before the next attempt, at least a nanosecond; false: none may follow.
 func (s *streamed) next() bool {
 	// Made late: most requests never wait.
 	if s.schedule == nil {

@@ -39,8 +39,8 @@ type standing struct {
 	taken *persist.Record // of another operation under the key that the act would begin; nil: none
 }
 
-// look looks for what has replaced old. next is the record that the act would begin; nil: none. errElsewherePlace: another scope has taken
-// its place since.
+// look searches the journal for operations that have replaced old, or would forbid to replace it. next is the record that the act would begin; nil:
+// none. errElsewherePlace: a request that selects another account has taken its record's place since.
 func (s successor) look(old *persist.Record, next *persist.Record) (standing, error) {
 	var found standing
 	own := ""
@@ -135,8 +135,8 @@ func nextOf(old, rec *persist.Record) intent.AtNext {
 	return intent.NextOf(old, rec, request.Base(rec.Account) == request.Base(old.Account))
 }
 
-// stands reports whether an operation of the scope of old exists under a key, at any place of its account, or may appear there, or exists under no account. anywhere: for
-// an operation under no account, under any account, too.
+// stands reports whether an operation of the same scope as old exists under a key, or may appear: under any account inside that of old, or without an
+// account. anywhere: if old has no account, any account counts.
 func (s successor) stands(old *persist.Record, key string, anywhere bool) (bool, error) {
 	id := persist.ID{Account: request.Base(old.Account), Key: key}
 	if anywhere && id.Account == "" {
@@ -173,14 +173,14 @@ func isScoped(rec *persist.Record) bool {
 	return slices.ContainsFunc(rec.Scopes, func(s persist.Scope) bool { return s.Value != "" })
 }
 
-// begunAt gives the record of a new operation its place, and by that the time for which its key is kept.
+// begunAt sets the account of a new operation's record to place, and by that the time for which its key is kept.
 func begunAt(next *persist.Record, place string) {
 	next.Account = place
 	at := intent.KeysPlace{Key: next.Key, Base: place == request.Base(place), Scoped: isScoped(next)}
 	next.KeepKey = at.KeepsKey(next.KeepKey)
 }
 
-// placed gives next, which is to be begun in the place of old, its place among the records of its key: as a Do of the same request finds it.
+// placed sets the account of next, which is to replace old: the one under which a Do of the same request finds it.
 func (s successor) placed(old, next *persist.Record) error {
 	base := request.Base(old.Account)
 	next.Account = base
@@ -200,7 +200,7 @@ func (s successor) placed(old, next *persist.Record) error {
 	return nil
 }
 
-// may returns an error if the act is refused. It is about the operation, and names what has replaced it.
+// may checks whether old may be replaced, by what look has found. The error is about the operation, and names what has replaced it.
 func (s successor) may(old *persist.Record, found *standing) error {
 	op := operation.OpOf(old, 0)
 	switch s.act.MayAnew(&op, found.Successors, s.clock.Earliest()) {
@@ -245,7 +245,7 @@ func endOf(rec *persist.Record) string {
 	return rec.State.String()
 }
 
-// wantedBy names the ends on which an act is allowed.
+// wantedBy returns the ends of an operation on which this act is allowed, in words for an error.
 func wantedBy(act acts.Anew) string {
 	switch act {
 	case acts.Redrives:
@@ -256,7 +256,8 @@ func wantedBy(act acts.Anew) string {
 	return "settled"
 }
 
-// link names next in the record of old, unless it is there. found is the result of a look at old. On return it is durable that old has ended, and that next replaces it.
+// link names next as the replacement in the record of old, unless it is there. found is the result of look. On return it is durable that old has
+// ended, and that next replaces it.
 func (s successor) link(old *persist.Record, next persist.Record, found standing) error {
 	for tries := 1; ; tries++ {
 		if err := s.may(old, &found); err != nil {
@@ -297,12 +298,13 @@ func (s successor) again(old *persist.Record, err error, tries int) error {
 	return nil
 }
 
-// told refuses an act on an operation if somebody may have been told of its end.
+// told returns the error of an act on an operation that may not be replaced: a caller may have been told of its end, and have begun it once more.
 func (s successor) told(old *persist.Record) error {
 	return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, errors.New("a caller may have been told of its end, and have begun it once more"), whyFinal(old)).err
 }
 
-// taken takes the mark back, as far as it can, and returns the error for a key that belongs to another operation: that began after the look.
+// taken removes the name of the new operation from the record of old (the mark), as far as it can. The new key belongs to another operation, which
+// began after the look; the error returned says so.
 func (s successor) taken(old persist.Record, by *persist.Record) error {
 	if old.ReplacedBy == by.Key {
 		_, _ = s.journal.Amend(s.ctx, intent.Unlinked(old)) // else it names an operation that is another one's
@@ -311,8 +313,8 @@ func (s successor) taken(old persist.Record, by *persist.Record) error {
 	return s.may(&old, &found)
 }
 
-// stillAlone looks once more, when the mark is written, for a next generation that a call has begun meanwhile, and takes the mark back if there is one. A call that
-// begins it later finds the mark.
+// stillAlone looks once more for a next generation that a call has begun meanwhile, after the new operation was named in the record of old. If there
+// is one, it removes the name and returns an error. A call that begins it later finds the name.
 func (s successor) stillAlone(old, next *persist.Record) error {
 	found, err := s.look(old, next)
 	if err != nil {

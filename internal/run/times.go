@@ -36,7 +36,8 @@ func (w *stopwatch) copy() *stopwatch {
 	return &stopwatch{asked: true, began: w.began, spent: w.spent}
 }
 
-// enter begins a part: the address of a field of spent. It ends the part under way. A later leave ends this one.
+// enter begins to measure a part of the call, such as the time in the journal: part is a field of spent. It ends the part before. A later leave ends
+// this one.
 func (w *stopwatch) enter(part *time.Duration) {
 	if w.asked {
 		w.lap(time.Since(w.began))
@@ -52,7 +53,7 @@ func (w *stopwatch) leave() {
 	}
 }
 
-// lap adds the time up to now, after began, to the part under way.
+// lap adds the time since the last lap to the running part, if there is one. now is the time on the stopwatch.
 func (w *stopwatch) lap(now time.Duration) {
 	if w.in != nil {
 		*w.in += now - w.since
@@ -86,7 +87,7 @@ type timedJournal struct {
 	took *stopwatch // of the run's one goroutine
 }
 
-// asking begins the time of a call of the journal.
+// asking begins to count time as the journal's, until leave of the stopwatch.
 func (j timedJournal) asking() { j.took.enter(&j.took.spent.Journal) }
 
 // Get implements persist.Journal. Its time is added to the stopwatch.

@@ -29,8 +29,8 @@ type tokens struct {
 	token string // the server's, fetched or kept from an earlier run; empty: none
 }
 
-// fetchToken does the step FetchToken: it asks for a token, and keeps it in k.token only. Each try counts as an attempt without a send. The step
-// KeepToken writes the token into the journal.
+// fetchToken asks the API, or Config.Token, for the token that the send needs, as the step FetchToken, and keeps it in memory. Each try counts as an
+// attempt without a send. The step KeepToken writes the token into the journal.
 func (k *tokens) fetchToken() {
 	t := k.task
 	if k.token != "" { // it had one when its limiter took long
@@ -49,8 +49,8 @@ func (k *tokens) fetchToken() {
 	k.withoutToken(began, err)
 }
 
-// sentFor returns the result of a request for a token, for the drive; asked is nil if there was none. The
-// server's wish to wait counts, its answer does not.
+// sentFor returns the result of a request for a token, in the form for the drive, which decides about the run. asked is nil if there was none. The
+// wait that the server asks for counts, its answer does not.
 func (k *tokens) sentFor(asked *wire.Result) operation.Sent {
 	if asked == nil {
 		return operation.Sent{Unsent: true}
@@ -60,8 +60,8 @@ func (k *tokens) sentFor(asked *wire.Result) operation.Sent {
 	return sent
 }
 
-// withoutToken notes a missing token as an attempt without a send, and makes err the latest error of the run.
-// The drive has been told before.
+// withoutToken adds an attempt without a send to the record: no token was given. err becomes the latest error of the run. The drive, which decides
+// about the run, knows the result already.
 func (k *tokens) withoutToken(began time.Time, err error) {
 	latest := heard{Result: wire.Result{Err: fmt.Errorf("no token: %w", sanitized(err)), Unsent: true}}
 	k.task.remember(began, latest.Result)
@@ -91,8 +91,8 @@ func (k *tokens) askForToken() (token string, again bool, asked *wire.Result, er
 	return token, false, asked, err
 }
 
-// askByConfig asks Config.Token, for an AnswerTimeout at most if the function heeds its context. The turn to
-// send is lent meanwhile.
+// askByConfig asks Config.Token, for an AnswerTimeout at most if the function heeds its context. Meanwhile another run may use this run's permission
+// to send (turn).
 func (k *tokens) askByConfig() (token string, again bool, err error) {
 	t := k.task
 	if t.cfg.Token == nil {

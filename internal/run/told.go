@@ -15,8 +15,8 @@ type toldMarks struct {
 	cfg     *Config // for OnResult
 }
 
-// note writes into the record that a caller is told the end, where a person must know that later. It is called
-// before the caller is told: after an error nothing may be told. It updates rec.
+// note writes into the record that a caller gets its end, in the cases where a person who acts later must know that. It is called before the caller
+// gets it: after an error the caller must not. It updates rec.
 func (t *toldMarks) note(ctx context.Context, rec *persist.Record) error {
 	if !operation.NotesTold(rec) {
 		return nil
@@ -31,9 +31,8 @@ func (t *toldMarks) note(ctx context.Context, rec *persist.Record) error {
 	return err
 }
 
-// noteResult notes that a caller gets a result, where the journal must know that, before the caller has it. After an
-// error the caller must not get a result that denies an effect. owed is res.owed, or the revision of the same state
-// after the note, which raises it.
+// noteResult notes that a caller gets a result, if the journal must know that, before the caller has it. After an error the caller must not get a
+// result that denies an effect. owed is the revision whose delivery to OnResult the caller then marks; the note raises it.
 func (t *toldMarks) noteResult(ctx context.Context, id persist.ID, res *result) (owed uint64, err error) {
 	if !res.untold {
 		return res.owed, nil
@@ -41,9 +40,9 @@ func (t *toldMarks) noteResult(ctx context.Context, id persist.ID, res *result) 
 	return t.noteJoined(ctx, id, res.owed)
 }
 
-// noteJoined is note for a caller that has joined a pass. It reads the record itself, again after a change by
-// others, amendTries times at most. A record that is gone needs no note. It returns owed, or the revision that the
-// note has made of it.
+// noteJoined does the work of note for a caller that has joined the run of a pass. It reads the record itself, again after a change by others,
+// amendTries times at most. A record that is gone needs no note. It returns the revision with the result to deliver: owed, or the one that the note
+// has made of it.
 func (t *toldMarks) noteJoined(ctx context.Context, id persist.ID, owed uint64) (uint64, error) {
 	for tries := 1; ; tries++ {
 		rec, err := t.journal.Get(ctx, id)

@@ -34,7 +34,7 @@ func (u *underWay) joins(rec *persist.Record) bool {
 	return u.likeness == request.SameRequest
 }
 
-// refusedBy returns the error of a request after joins returned false and found no other scope. It sends nothing.
+// refusedBy returns the error of a request that differs from the call in progress with its key (joins returned false). It sends nothing.
 func (f *refusals) refusedBy(ctx context.Context, name string, u *underWay) error {
 	switch {
 	case u.strange:

@@ -15,7 +15,7 @@ type unowed struct {
 	told bool   // the logger was told of them
 }
 
-// note counts an end or a hold.
+// note counts an end or a hold of an operation without a result for Config.OnResult, since a client without OnResult began it.
 func (u *unowed) note(key string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -25,7 +25,7 @@ func (u *unowed) note(key string) {
 	u.n++
 }
 
-// tell returns the number and the first key, once; zero if there is nothing to tell.
+// tell returns the number of noted operations and the key of the first, at its first call with any; later calls return zero.
 func (u *unowed) tell() (n int, key string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

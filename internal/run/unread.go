@@ -15,8 +15,8 @@ import (
 // This file holds the end of a hold for an unread answer. The client with the answer could not read it, since
 // it has other facts than the record's.
 
-// endUnread ends such an operation by its recorded answer, if the answer is a success by the facts of the
-// record and this client has these facts. Nothing is sent. The result is nil if the operation stays held.
+// endUnread ends an operation that is held since the client that got its answer could not read it. The recorded answer must be a success by the facts
+// of the record, and this client must have these facts. Nothing is sent. The result is nil if the operation stays held.
 func (x existing) endUnread() *result {
 	t := x.task
 	a, op := t.rec.Answer, operation.OpOf(&t.rec, 0)
@@ -63,8 +63,8 @@ func (x existing) endUnread() *result {
 	return t.engine.refusals.refuse(t.call.Values(), t.name, &t.rec, operation.Same, nil, ErrAnswerGone)
 }
 
-// endAllUnread ends such holds of this account. An operation run by another call is left to the next time;
-// other failures of one operation are logged. Errors: the journal's, of the listing.
+// endAllUnread ends all operations of this account that are held for an answer which another client could not read (endUnread). An operation run by
+// another call is left to the next time; other failures of one operation are logged. Errors: the journal's, of the listing.
 func endAllUnread(ctx context.Context, c *Client) error {
 	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.account(ctx), States: []persist.State{persist.StateHeld}}) {
 		op := operation.OpOf(&rec, 0)
@@ -97,7 +97,7 @@ func endAllUnread(ctx context.Context, c *Client) error {
 	return nil
 }
 
-// endUnread ends the holds for an unread answer, and tells of an error.
+// endUnread runs endAllUnread for a Run, and logs an error.
 func endUnread(ctx context.Context, c *Client) {
 	if err := endAllUnread(ctx, c); err != nil && ctx.Err() == nil && c.draining.Err() == nil {
 		blocked(ctx, &c.cfg, &persist.Record{}, err)

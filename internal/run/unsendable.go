@@ -29,7 +29,7 @@ type unserved struct {
 	origin string         // of all of them; empty: of several
 }
 
-// err returns the error with the lack.
+// err returns the error about operations that this client cannot act on, with the lack and the first key.
 func (u *unserved) err() *Error {
 	about := unclear(u.first.Key)
 	return newError("run", about, u.lack.Err(), ErrConfig)
@@ -79,9 +79,9 @@ func pendingsOf(ctx context.Context, c *Client) *pendings {
 	return &pendings{&c.cfg, c.engine, persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}}}
 }
 
-// unserved returns the pending operations not for this client, one element for each need, lacksMax and one more at
-// most. It reads as many records as it counts. If the journal does not tell needs, it looks at the pending
-// operations instead, at most unservedLookMax. Nothing is claimed. Errors: the journal's.
+// unserved returns the pending operations that this client cannot act on: one element for each lack, lacksMax and one more at most. It reads as many
+// records as it counts. If the journal does not tell needs, it looks at unservedLookMax pending operations at most. Nothing is claimed. Errors: the
+// journal's.
 func (p *pendings) unserved(ctx context.Context) ([]unserved, error) {
 	var all []unserved
 	query := p.query

@@ -14,8 +14,8 @@ import (
 // keyWatch is the watch of a run over the key that it frees. The zero value watches nothing.
 type keyWatch struct{ of *known.Watch }
 
-// begin begins to watch the key about to be freed by the record, once in a run. endUnless or isBegun must
-// follow.
+// begin begins to watch the key that this run is about to free by forgetting its record: does another call begin it anew? It is called once in a run.
+// endUnless or isBegun must follow.
 func (w *keyWatch) begin(begins *known.Begins, id persist.ID) {
 	if w.of == nil {
 		watch := begins.Watch(id)
@@ -23,7 +23,7 @@ func (w *keyWatch) begin(begins *known.Begins, id persist.ID) {
 	}
 }
 
-// endUnless ends the watch over a key not free. A free key is watched until callers have their result.
+// endUnless ends the watch for a new begin of the key, unless the key is free. Then the watch goes on until the callers have their result.
 func (w *keyWatch) endUnless(free bool) {
 	if w.of != nil && !free {
 		w.of.End()
@@ -47,9 +47,8 @@ func (d *ending) stillFree(res *result) {
 	res.answer, res.err = nil, d.error(&report)
 }
 
-// lookForOther does the step LookForOther: after a Forget it looks whether the key is free. Another process may
-// have begun it anew, or a lost begin of it may still appear. Then the error may not say that there is no
-// effect.
+// lookForOther does the step LookForOther: after the record was forgotten, it looks whether the key is still free. Another process may have begun it
+// anew, or a lost begin of it may still appear. Then the error may not say that there is no effect.
 func (d *ending) lookForOther(ctx context.Context) {
 	t := d.task
 	rec, err := t.engine.unbegun.probe(ctx, t.rec.ID)

@@ -32,8 +32,8 @@ type witness struct {
 	writer  *writer                  // writes the end
 }
 
-// testify stores the evidence, if the operation can have it. A call under way with the operation keeps its lease. Nothing is written into an erased record,
-// and nothing changes the end that it has: it need not be read again, and may be in an account of which only a digest is known.
+// testify stores the evidence of an event in the operation's record, if it may have it. A call in progress keeps its lease. An erased record gets
+// nothing written, and keeps its end: it need not be read again, and may be in an account of which only a digest is known.
 func (w *witness) testify(ctx context.Context, seen persist.Record, evidence *persist.Evidence, created time.Time) (persist.Record, acts.Testimony, error) {
 	if seen.Erased && seen.State.Final() {
 		op := operation.OpOf(&seen, 0)
@@ -112,8 +112,8 @@ func (w *witness) endByEvidence(ctx context.Context, rec *persist.Record, told b
 	})
 }
 
-// endProven ends a run, before its drive, by the evidence in its record: the operation took effect, so it is
-// not sent. A pass gives the end as its result. A call gets an error, since the answer itself is not known.
+// endProven ends a run, before its first send, by the evidence in its record: an event of the API proves the effect, so nothing is sent. A pass gives
+// the end as its result. A call gets an error, since the answer itself is not known.
 func (x existing) endProven() *result {
 	t := x.task
 	ctx := t.call.Values()

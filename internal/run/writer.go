@@ -71,7 +71,7 @@ func (w *writer) begin(ctx context.Context, rec persist.Record) (existing persis
 	return existing, created, err
 }
 
-// promise writes the promise. A call under way with the operation keeps its lease.
+// promise writes that an Enqueue has promised the send of an existing operation. A call in progress with the operation keeps its lease.
 func (w *writer) promise(ctx context.Context, rec persist.Record, promised operation.Op) error {
 	rec.State, rec.HoldReason, rec.NextAttempt = promised.State, promised.Hold, promised.NextAttempt
 	rec.Enqueued, rec.SendBefore = promised.Enqueued, promised.SendBefore
@@ -90,7 +90,7 @@ func (w *writer) giveBack(ctx context.Context, rec persist.Record, again time.Ti
 	w.logUnreleased(ctx, &rec, w.release(ctx, rec, again))
 }
 
-// release is giveBack, and returns the journal's error. It ends with the journal's answer, not with ctx.
+// release gives up the lease of a claimed record, as giveBack does, and returns the journal's error. It does not end with ctx.
 func (w *writer) release(ctx context.Context, rec persist.Record, again time.Time) error {
 	if rec.LeaseOwner != w.holder.owner || rec.State.Final() {
 		return nil
@@ -127,8 +127,8 @@ func (w *writer) change(ctx context.Context, rec *persist.Record, write func() e
 	return err
 }
 
-// rewrite does the same as change without the call of leases.Changed. If heeds is true, write takes account of an event's evidence: a record with new
-// evidence is written, too.
+// rewrite does the work of change, without a note for the leases. If heeds is true, write takes account of an event's evidence: then a record with
+// new evidence is written, too.
 func (w *writer) rewrite(ctx context.Context, rec *persist.Record, heeds bool, write func() error) error {
 	w.holder.leases.Latest(rec)
 	err := write()

@@ -27,7 +27,7 @@ type file struct {
 	over   bool
 }
 
-// openFile opens the n-th file of a run.
+// openFile opens the n-th journal file of a simulated run: each crash of a process continues with a new file.
 func openFile(t *testing.T, dir string, n int) *file {
 	f := &file{t: t, dir: dir, n: n}
 	journal, err := bolt.Open(f.path(), bolt.Options{Sync: f.sync})
@@ -41,7 +41,7 @@ func openFile(t *testing.T, dir string, n int) *file {
 // path returns the path of the present journal file.
 func (f *file) path() string { return filepath.Join(f.dir, fmt.Sprintf("%d.db", f.n)) }
 
-// sync keeps the present bytes of the file. It is not synced to a real disk.
+// sync keeps a copy of the file's present bytes, in place of a sync to a disk: after a simulated crash the file has these bytes.
 func (f *file) sync(to *os.File) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,7 +56,7 @@ func (f *file) sync(to *os.File) error {
 	return err
 }
 
-// crash implements [store]. The next life opens the file as it was at its last sync.
+// crash implements [store]. The next run of the program opens the file as it was at its last sync.
 func (f *file) crash(*rand.Rand) store {
 	f.mu.Lock()
 	f.over = true
@@ -72,7 +72,7 @@ func (f *file) crash(*rand.Rand) store {
 	return openFile(f.t, f.dir, f.n+1)
 }
 
-// durable implements [store]. It shows records committed, or about to be.
+// durable implements [store]. It returns the record in the file that a crash now would leave, or that the commit in progress is about to write.
 func (f *file) durable(id persist.ID) (persist.Record, bool) {
 	rec, err := f.Get(context.Background(), id)
 	return rec, err == nil

@@ -20,7 +20,7 @@ type faultyJournal struct {
 	skipped bool                // the next Flush does nothing
 }
 
-// faulty wraps a journal to give it the world's bug. A world without a bug gets j itself.
+// faulty wraps a journal so that it has the bug of this run, by which the simulation is tested itself. In a run without a bug it returns j.
 func (w *world) faulty(j persist.Journal) persist.Journal {
 	if w.bug == "" {
 		return j
@@ -28,7 +28,7 @@ func (w *world) faulty(j persist.Journal) persist.Journal {
 	return &faultyJournal{Journal: j, bug: w.bug, gone: map[persist.ID]bool{}}
 }
 
-// Begin implements [persist.Journal]. With one of four bugs it returns a false record: see stale and read.
+// Begin implements [persist.Journal]. With one of four deliberate bugs it returns a false record: see stale and read.
 func (j *faultyJournal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if stale, ok := j.stale(ctx, rec); ok {
 		return stale, false, nil
@@ -44,8 +44,8 @@ func (j *faultyJournal) Begin(ctx context.Context, rec persist.Record) (persist.
 	return j.read(standing), created, err
 }
 
-// stale returns a false record in place of the operation's own, for two bugs: an answer from another operation, or another account's record. It
-// returns false if Begin shall work as usual.
+// stale returns a false record in place of the operation's own, for two deliberate bugs: an answer from another operation, or another account's
+// record. It returns false if Begin shall work as usual.
 func (j *faultyJournal) stale(ctx context.Context, rec persist.Record) (persist.Record, bool) {
 	j.mu.Lock()
 	gone, answer := j.gone[rec.ID], j.answer
@@ -97,7 +97,7 @@ func (j *faultyJournal) List(ctx context.Context, q persist.Query) iter.Seq2[per
 	}
 }
 
-// Update implements [persist.Journal]. One bug forgets an operation in doubt. Another one loses the mark of an Enqueue.
+// Update implements [persist.Journal]. With one deliberate bug it forgets an operation in doubt. With another one it loses the mark of an Enqueue.
 func (j *faultyJournal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if j.bug == BugForgetInDoubt && rec.State == persist.StatePending && rec.MaybeSent && !rec.NextAttempt.IsZero() {
 		return rec, j.Journal.Forget(ctx, rec)
@@ -119,7 +119,7 @@ func (j *faultyJournal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.Journal.Forget(ctx, rec)
 }
 
-// Finish implements [persist.Journal]. Two bugs drop a mark of the record. Two others make the next Flush do nothing.
+// Finish implements [persist.Journal]. With two deliberate bugs it drops a mark of the record. With two others it makes the next Flush do nothing.
 func (j *faultyJournal) Finish(ctx context.Context, rec persist.Record) error {
 	if j.bug == BugNeverUnreported {
 		rec.Unreported = false
@@ -155,7 +155,7 @@ func (j *faultyJournal) FinishLate(ctx context.Context, rec persist.Record) erro
 // FinishesLate implements [persist.LateFinisher]. It returns j and not the embedded journal, so clients call j's FinishLate with its bugs.
 func (j *faultyJournal) FinishesLate() persist.Journal { return j }
 
-// Flush implements [persist.Journal]. After the Finish of a lazy bug it does nothing.
+// Flush implements [persist.Journal]. After the Finish of a deliberate bug it does nothing, so that the end is not durable.
 func (j *faultyJournal) Flush(ctx context.Context) error {
 	j.mu.Lock()
 	skipped := j.skipped

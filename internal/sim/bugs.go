@@ -33,7 +33,7 @@ const (
 	BugAbandonedIsResent Bug = "an abandoned operation comes back"
 )
 
-// Bugs lists them.
+// Bugs lists the deliberate bugs that the simulation must find.
 func Bugs() []Bug {
 	return []Bug{
 		BugKeyPerAttempt, BugSendBeforeSync, BugMarkBeforeSync, BugHeadIsEnough, BugDropOnCancel, BugNoWindow, BugNoLease,

@@ -17,7 +17,7 @@ type faultyTransport struct {
 	n   atomic.Int64
 }
 
-// transport returns the client's transport with the bug.
+// transport returns the client's transport with this deliberate bug, if it is one of the transport; else rt.
 func (b Bug) transport(rt http.RoundTripper) http.RoundTripper {
 	switch b {
 	case BugKeyPerAttempt, BugNewKeyAfter422, BugHeadIsEnough, BugDropOnCancel:
@@ -64,7 +64,8 @@ type faultyBody struct {
 	ctx context.Context
 }
 
-// Read implements io.Reader. One bug takes an error for the end of the body. The other loses a whole body if the caller has just left.
+// Read implements io.Reader. With one deliberate bug it takes an error for the end of the body. With the other it loses a whole body if the caller
+// has just left.
 func (b *faultyBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.bug == BugHeadIsEnough && err != nil {

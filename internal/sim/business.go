@@ -10,8 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// ServeHTTP is the server's work, behind the mock server: it pays, or declines.
-// It runs once for each key unknown to the server.
+// ServeHTTP is the work of the simulated API, behind the mock server: it pays, or declines. It runs once for each key unknown to the server.
 func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		w.find(rw, r)
@@ -33,7 +32,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// principal returns the owner of a request, by its credentials.
+// principal returns the customer of a request, by its credentials.
 func principal(r *http.Request) string {
 	if account := r.Header.Get("Authorization"); account != "" {
 		return account
@@ -41,7 +40,7 @@ func principal(r *http.Request) string {
 	return accountName(0)
 }
 
-// find lists the effects of a business reference.
+// find answers a lookup of the client: it lists the effects with a business reference.
 func (w *world) find(rw http.ResponseWriter, r *http.Request) {
 	ref, found := r.URL.Query().Get("ref"), ""
 	if w.model.happened(want{principal(r), ref}) {
@@ -50,7 +49,8 @@ func (w *world) find(rw http.ResponseWriter, r *http.Request) {
 	say(rw, http.StatusOK, "", fmt.Sprintf(`{"data":[%s]}`, found))
 }
 
-// reference returns the API's way to find made objects. All requests on their way have arrived before foundWithin is over.
+// reference returns the part of the profile by which a client finds made objects. A lookup after foundWithin finds all effects: by then all copies of
+// requests have arrived.
 func reference() *profile.Reference {
 	return &profile.Reference{
 		Path: "/find?ref={/order}", List: "/data", Same: []profile.Same{{Request: "/order", Resource: "/reference"}}, FoundWithin: foundWithin,
@@ -90,8 +90,8 @@ func say(rw http.ResponseWriter, status int, kind, body string) {
 	_, _ = rw.Write([]byte(body)) // a recorder's
 }
 
-// weather returns the faults of an honest server and a bad line, for a share of the sends.
-// Honest: an answer's statements on effects are true.
+// weather returns the faults of the server and the network for a share of the sends. The server stays honest: its answers' statements on effects are
+// true.
 func weather(storm float64) mockserver.Mix {
 	f := func(kind mockserver.Kind) mockserver.Fault { return mockserver.Fault{Kind: kind} }
 	status := func(code int, wait string) mockserver.Fault {

@@ -76,7 +76,7 @@ const (
 	stuck // the caller can do nothing
 )
 
-// newOrder enters an order.
+// newOrder adds an order to the model: a business intent whose caller makes calls until it knows the end.
 func (w *world) newOrder(s Step) *order {
 	r := w.dice.of("order", s.ID)
 	kind := pick(r, keyed, keyed, keyed, keyless, keyless, enqueued, enqueued, plain, bare, reuser)
@@ -180,7 +180,7 @@ func (w *world) closed(o *order, req *http.Request) {
 	}
 }
 
-// serve lets an order's caller do its rounds.
+// serve lets an order's caller make its calls, round by round, until it knows the end or stops.
 func (w *world) serve(s Step) {
 	o := w.newOrder(s)
 	r := w.dice.of("rounds", s.ID)
@@ -193,9 +193,8 @@ func (w *world) serve(s Step) {
 	}
 }
 
-// round is one turn of a caller: one call, or several side by side, and its conclusion
-// from their verdicts. A caller without a key stops when the contract protects it no
-// longer: in another life of the process, or when its answer may have been swept.
+// round is one round of a caller: one call, or several at the same time, and the decision that follows from their verdicts. A caller without a key
+// stops when the contract protects it no longer: in another run of its program, or when its answer may have been swept.
 func (w *world) round(o *order, r *rand.Rand) {
 	if w.plan.Setting.Roam {
 		o.proc = r.IntN(len(w.procs))
@@ -228,7 +227,7 @@ func (w *world) done(o *order) bool {
 	return o.over || o.settled
 }
 
-// remembered returns the least time of keeping an answer under a generated key.
+// remembered returns the least time for which a client of this run keeps an answer under a generated key.
 func (w *world) remembered() time.Duration {
 	return min(w.plan.Setting.KeepAnswer, w.plan.Setting.Profile.Window.Floor)
 }
@@ -254,9 +253,8 @@ func (w *world) together(calls ...func() verdict) verdict {
 	return v
 }
 
-// conclude decides the caller's next act. After "no effect" and after a final no it may
-// try anew under the next key; after "unknown" it repeats, in its next round, its
-// call.
+// conclude decides the caller's next act by the verdict v. After "no effect" and after a final refusal it may try anew under the next key; after
+// "unknown" it repeats its call in its next round.
 func (w *world) conclude(o *order, v verdict, r *rand.Rand) {
 	w.logf("%s: %v", o.ref, v)
 	switch v {
@@ -280,9 +278,8 @@ func (w *world) wants(o *order, rec persist.Record) bool {
 	return w.model.customerOf(rec) == o.account && refOf(rec.Target) == o.ref
 }
 
-// protected reports whether the journal protects from a repeat without
-// a key: the operation stands unresolved or unreported. The repeat is also safe if
-// nothing was ever done and nothing is on its way.
+// protected reports whether a repeat of this call without a key is safe: the journal has the operation as unresolved or unreported, or nothing was
+// ever done and nothing is on its way.
 func (w *world) protected(o *order) bool {
 	for _, rec := range w.unfinished() {
 		if w.wants(o, rec) && !rec.Generated { // a key of the business's own: another configuration does not find it
@@ -321,7 +318,7 @@ func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Respo
 	return w.understand(o, l, key, resp, text, err)
 }
 
-// understand returns a caller's verdict on an answer or an error.
+// understand returns the verdict that a caller draws from an answer or an error, such as paid, declined or unknown. The model checks it.
 func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Response, text []byte, err error) verdict {
 	var e *oncehttp.Error
 	switch {
@@ -357,8 +354,7 @@ func (w *world) incomparable(err error) bool {
 	return w.calm.Load() && errors.Is(err, oncehttp.ErrConfig) && strings.Contains(err.Error(), "cannot be compared")
 }
 
-// decided returns a caller's verdict on an operation decided before. A caller without a begun call asks again for the
-// answer.
+// decided returns the verdict of a caller whose operation was decided before its call. A caller that began no call before asks again for the answer.
 func decided(err error) verdict {
 	var e *oncehttp.Error
 	switch {
@@ -376,7 +372,7 @@ func (w *world) follows(o *order) bool {
 	return w.calm.Load() || o.kind == keyless && w.dice.chance(0.5, "follows", o.id)
 }
 
-// enqueue records the intention.
+// enqueue calls Enqueue for the order, and returns the caller's verdict.
 func (w *world) enqueue(o *order, l *life, req *http.Request, key oncehttp.Key) verdict {
 	since := w.model.calling(o, key)
 	err := o.client(l).Enqueue(req, key)

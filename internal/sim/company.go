@@ -52,12 +52,14 @@ const (
 	unknownRecipe  = "v9:"
 )
 
-// later reports whether a life is of a later build. Once the faults have stopped, all are.
+// later reports whether this run of the program is of the later build: in some simulations two builds work on one journal. Once the faults have
+// stopped, all are.
 func (l *life) later() bool {
 	return l.variant.company.build != thisBuild || l.w.plan.Setting.Changes.Builds && l.w.calm.Load()
 }
 
-// frozen returns a record of a life's Begin as its build freezes it.
+// frozen returns a record of a Begin as the build of this process writes it: some later builds write a carrier or a recipe that the present one does
+// not know.
 func (l *life) frozen(rec persist.Record) persist.Record {
 	switch {
 	case l.variant.company.build == laterCarrier && rec.Carrier == string(profile.Header):
@@ -68,7 +70,8 @@ func (l *life) frozen(rec persist.Record) persist.Record {
 	return rec
 }
 
-// known returns a record as the build of a life reads it.
+// known returns a record as the build of this process reads it. A later build knows the carrier and the recipe that frozen has put in; the present
+// one does not.
 func (l *life) known(rec persist.Record) persist.Record {
 	if !l.later() {
 		return rec
@@ -80,7 +83,7 @@ func (l *life) known(rec persist.Record) persist.Record {
 	return rec
 }
 
-// company draws the differences of lives in these.
+// company draws how the processes of a run differ: in their limiters, pauses, bounds of bodies, windows, keeping times and builds.
 func (s *Setting) company(r *rand.Rand) {
 	s.Changes.Limits = r.IntN(3) == 0
 	s.Changes.Pauses = r.IntN(3) == 0
@@ -90,7 +93,7 @@ func (s *Setting) company(r *rand.Rand) {
 	s.Changes.Builds = r.IntN(4) == 0
 }
 
-// company draws the company of a life.
+// company draws the values of one run of the program, if the processes of the simulation differ.
 func (c *Changes) company(r *rand.Rand) (own company) {
 	if c.Limits {
 		own.limiter = pick(r, noLimiter, refuses, waits)
@@ -116,7 +119,7 @@ const askedMax = 2*time.Hour + time.Minute
 // slack is the most added to a wait by the way to the journal, and by a clock known only roughly.
 const slack = time.Minute
 
-// apply sets a life's own values. Once the faults have stopped no client lacks anything.
+// apply sets the values of one run of the program in its Config. Once the faults have stopped no client lacks anything.
 func (c *company) apply(w *world, l *life, cfg *oncehttp.Config) {
 	if c.patient {
 		cfg.Retry.MaxDelay, cfg.Retry.MaxPause = patience, patience
@@ -135,7 +138,7 @@ func (c *company) apply(w *world, l *life, cfg *oncehttp.Config) {
 	}
 }
 
-// window returns the retention window of a life's profile, for operations begun under its name and version.
+// window returns the window of this process's profile: the time for which it takes the server to know a key.
 func (l *life) window() time.Duration {
 	window := l.w.plan.Setting.Profile.Window.Floor
 	if l.variant.company.corrected && !l.variant.next {
@@ -172,7 +175,7 @@ func (m *limiter) Wait(ctx context.Context) error {
 	}
 }
 
-// sweep is Client.Sweep of a life. If clients keep for other times, a client with the shortest times sweeps.
+// sweep calls Client.Sweep. If the clients of the simulation keep records for different times, a client with the shortest times sweeps.
 func (w *world) sweep(l *life, r *rand.Rand) {
 	c := l.client(r)
 	if l.variant.company.hasty {
@@ -191,8 +194,8 @@ func (w *world) sweep(l *life, r *rand.Rand) {
 	w.logf("sweep: %v", err)
 }
 
-// written checks a change of a record at the moment of its write: it is due again by its own pauses, or by the server's
-// word.
+// written checks the next due time in a changed record, at the moment of its write: by the record's own pauses, or by the wait that the server asked
+// for.
 func (m *model) written(l *life, rec persist.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// config returns the Config of a program. Each account is another principal to the
-// server, by its credentials, if Config.Authorize gives them.
+// config returns the Config of a client in one run of the simulated program. Each account has its own credentials at the server, if Config.Authorize
+// gives them.
 func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.Config {
 	s := &w.plan.Setting
 	cfg := oncehttp.Config{
@@ -63,7 +63,7 @@ func (w *world) newKey(req *http.Request) (oncehttp.Key, error) {
 	return oncehttp.Key(fmt.Sprintf("made:%s:%d", req.URL.Path, w.made[req.URL.Path])), nil
 }
 
-// newKey is Config.NewKey of a life.
+// newKey returns Config.NewKey for one run of the simulated program; nil in runs without it.
 func (v variant) newKey(w *world) func(*http.Request) (oncehttp.Key, error) {
 	switch {
 	case v.keys == keysOfBusiness:
@@ -113,8 +113,8 @@ func (v variant) secrets(cfg *oncehttp.Config) {
 	}
 }
 
-// carry adds two headers and a query to req, each with a value made of ref. A client may count these as secret. It adds nothing unless the setting
-// says so.
+// carry adds two headers and a query to req, each with a value made of ref, if the setting says so. Some clients count these as secret, others do
+// not.
 func (w *world) carry(req *http.Request, ref string) {
 	if !w.plan.Setting.Changes.Secrets {
 		return

@@ -36,8 +36,8 @@ func (d *disk) crash(r *rand.Rand) store {
 	return next
 }
 
-// restore fills an empty disk with records, each at its Seq and Revision. It repeats
-// their history, as a journal in memory offers no other way.
+// restore fills an empty simulated disk with records, each at its Seq and Revision. It repeats their history, since a journal in memory has no other
+// way.
 func (d *disk) restore(records map[persist.ID]persist.Record, last uint64) {
 	seq := uint64(0)
 	skip := func(to uint64) { // the records there were forgotten

@@ -26,7 +26,7 @@ func (c customers) String() string { return [...]string{"apart", "by account", "
 // shop is Config.Account if ContextWithAccount names the customers.
 const shop = "shop"
 
-// customers draws the way to tell customers apart.
+// customers draws how the customers of a run are told apart: by client, by account, or by credentials alone.
 func (s *Setting) customers(r *rand.Rand) {
 	switch one := r.IntN(2) == 0; {
 	case one && s.Authorize && s.Accounts > 1:
@@ -36,7 +36,7 @@ func (s *Setting) customers(r *rand.Rand) {
 	}
 }
 
-// clients returns the number of clients needed by a process for all customers.
+// clients returns the number of clients that a process needs for all customers.
 func (s *Setting) clients() int {
 	if s.Customers == apart {
 		return s.Accounts
@@ -55,7 +55,7 @@ func (s *Setting) account(customer string) string {
 	return customer
 }
 
-// configAccount is Config.Account of the n-th client of a process.
+// configAccount returns Config.Account for the n-th client of a process.
 func (s *Setting) configAccount(n int) string {
 	switch s.Customers {
 	case byAccount:
@@ -66,7 +66,7 @@ func (s *Setting) configAccount(n int) string {
 	return accountName(n)
 }
 
-// account is Config.Account of the n-th client of a life.
+// account returns Config.Account for the n-th client of this run of the program; empty in runs that do not name accounts yet.
 func (l *life) account(n int) string {
 	if s := &l.w.plan.Setting; l.number < s.Changes.Accounts && !l.w.calm.Load() {
 		return ""
@@ -74,7 +74,7 @@ func (l *life) account(n int) string {
 	return l.w.plan.Setting.configAccount(n)
 }
 
-// canon returns the name of an operation; it is the same under an account and under none.
+// canon returns the name of an operation in the model: the same whether its record has an account or not yet.
 func (s *Setting) canon(id persist.ID) persist.ID {
 	if s.Changes.Accounts > 0 {
 		id.Account = accountName(0)
@@ -82,7 +82,7 @@ func (s *Setting) canon(id persist.ID) persist.ID {
 	return id
 }
 
-// durable returns a record as the worst crash at this moment would leave it, by its name from canon.
+// durable returns the record that the worst crash at this moment would leave, by the model's name of the operation (canon).
 func (w *world) durable(s store, id persist.ID) (persist.Record, bool) {
 	rec, stands := s.durable(id)
 	if !stands && w.plan.Setting.Changes.Accounts > 0 {
@@ -91,7 +91,7 @@ func (w *world) durable(s store, id persist.ID) (persist.Record, bool) {
 	return rec, stands
 }
 
-// assign lets a person give an operation under no account to the account. key is its key or its reference.
+// assign simulates a person who assigns an operation without an account to its account. key is its key or its reference.
 func (w *world) assign(l *life, key oncehttp.Key) {
 	err := l.clients[0].Assign(context.Background(), key)
 	w.logf("operator: %s is assigned: %v", key, err)
@@ -129,7 +129,7 @@ func (n *network) customer(req *http.Request) string {
 	return principal(req)
 }
 
-// names is Config.Authorize of one client for all customers.
+// names is Config.Authorize of a client for all customers: it sets the credentials of the request's customer.
 func (w *world) names(req *http.Request) error {
 	customer, named := oncehttp.AccountFromContext(req.Context())
 	if !named {
@@ -138,7 +138,7 @@ func (w *world) names(req *http.Request) error {
 	return w.authorize(customer)(req)
 }
 
-// id names the operation of a key in the journal.
+// id returns the ID of the operation that an order's call under this key means in the journal.
 func (w *world) id(o *order, key oncehttp.Key) persist.ID {
 	return persist.ID{Account: w.plan.Setting.account(o.account), Key: string(key)}
 }
@@ -152,7 +152,7 @@ func credentialsOf(rec persist.Record) string {
 	return b.String()
 }
 
-// owns notes the credentials in a customer's records.
+// owns notes which customer the credentials in a new record belong to.
 func (m *model) owns(ctx context.Context, rec persist.Record) {
 	customer, ok := ctx.Value(customerKey{}).(string)
 	if !ok || m.w.plan.Setting.Customers != byCredentials {
@@ -183,8 +183,8 @@ func (m *model) customerOf(rec persist.Record) string {
 	return m.customer(rec)
 }
 
-// keeper returns the owner of the operation under a key that the order's caller uses. It may be another customer if only the credentials tell
-// customers apart. The caller holds mu.
+// keeper returns the customer whose operation has this key. If only the credentials tell customers apart, another customer may have had the key
+// before the order's. The caller holds mu.
 func (m *model) keeper(o *order, id persist.ID) string {
 	if owner := m.op(id).customer; owner != "" && m.w.plan.Setting.Customers == byCredentials {
 		return owner

@@ -52,7 +52,8 @@ var (
 	_ persist.LateFinisher = (*disk)(nil)
 )
 
-// newDisk returns an empty store. fails is the probability of a failed commit. The pace of writes is 5 ms.
+// newDisk returns an empty simulated disk: a journal in memory that loses changes in a crash. fails is the probability of a failed commit. A write
+// takes 5 ms.
 func newDisk(d dice, fails float64, bug Bug) *disk {
 	made := &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, safe: map[persist.ID]persist.Record{}, facts: map[string][]byte{}}
 	for i := range made.secret {
@@ -104,7 +105,7 @@ func (d *disk) FinishLate(ctx context.Context, rec persist.Record) error {
 // FinishesLate implements [persist.LateFinisher]. It returns the disk itself.
 func (d *disk) FinishesLate() persist.Journal { return d }
 
-// finish is Finish and FinishLate; durable: it returns after the commit only.
+// finish does the work of Finish and FinishLate. durable: it returns after the commit only.
 func (d *disk) finish(ctx context.Context, rec persist.Record, durable bool) error {
 	return d.write(rec.ID, durable, func() (*change, error) {
 		if err := d.mem.Finish(ctx, rec); err != nil {
@@ -185,7 +186,7 @@ func (d *disk) Fact(ctx context.Context, name string, old, value []byte) ([]byte
 	return bytes.Clone(d.facts[name]), nil
 }
 
-// MarkReported implements [persist.Journal]. It is in no hurry.
+// MarkReported implements [persist.Journal]. The change becomes durable with a later one.
 func (d *disk) MarkReported(ctx context.Context, id persist.ID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -204,8 +205,7 @@ func (d *disk) MarkReported(ctx context.Context, id persist.ID) error {
 	return err
 }
 
-// quiet waits until no write to this record is under way: a visible change
-// may still fail to become durable. The caller holds mu.
+// quiet waits until no write of this record is in progress: a change that others can see may still fail to become durable. The caller holds mu.
 func (d *disk) quiet(id persist.ID) {
 	for d.broken == nil && d.unsettled(id) {
 		d.mu.Unlock()

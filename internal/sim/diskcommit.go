@@ -54,7 +54,7 @@ func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error))
 	return d.commit(n, trouble < fails)
 }
 
-// hurries reports whether the bug lets this write return before it is durable.
+// hurries reports whether a deliberate bug lets this write return before it is durable.
 func (d *disk) hurries(c *change) bool {
 	switch d.bug {
 	case BugSendBeforeSync:
@@ -91,7 +91,7 @@ func (d *disk) commit(n int, fails bool) error {
 	return nil
 }
 
-// settle moves the changes up to the n-th to safe, out of reach of a crash.
+// settle moves the changes up to the n-th to the durable records, which no crash can take back.
 func (d *disk) settle(n int) {
 	for ; d.first < n; d.first++ {
 		c := d.wait[0]
@@ -106,7 +106,7 @@ func (d *disk) settle(n int) {
 	}
 }
 
-// keep enters a durable change into the records.
+// keep applies a durable change to the records.
 func keep(records map[persist.ID]persist.Record, c change) {
 	if c.gone {
 		delete(records, c.rec.ID)

@@ -25,7 +25,7 @@ const (
 	lastPassMax = 2 * time.Hour
 )
 
-// disarm lets no process die any more.
+// disarm ends the simulated crashes: no process dies any more.
 func (w *world) disarm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +82,7 @@ func (w *world) pauseAfter(n int) time.Duration {
 	return w.plan.Setting.Profile.Window.Floor + time.Hour
 }
 
-// restart ends a life in good order and begins the next.
+// restart ends a running program in good order, and starts it again.
 func (w *world) restart(p *process) {
 	l := p.life
 	l.close()
@@ -139,7 +139,7 @@ func (w *world) askAgain(n int) (left int) {
 	return left
 }
 
-// comeBack lets every caller with a generated key, named by an error, send with it once more, after every answer was swept.
+// comeBack lets each caller that was told a generated key make one more call under it, after all answers were swept. No second effect may follow.
 func (w *world) comeBack() {
 	var back []*order
 	w.model.mu.Lock()
@@ -207,7 +207,7 @@ func goroutines() string {
 	return strings.Join(left, "\n\n")
 }
 
-// waiting returns the orders with callers still in doubt of their end.
+// waiting returns the orders whose callers do not know their end yet.
 func (m *model) waiting() []*order {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,8 +220,7 @@ func (m *model) waiting() []*order {
 	return orders
 }
 
-// dismiss tells a caller without a key of the settling by an operator: it
-// does not ask any more.
+// dismiss notes that a caller without a key has heard of its operation's end from an operator: it does not ask any more.
 func (m *model) dismiss(rec persist.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

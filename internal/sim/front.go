@@ -18,7 +18,8 @@ type page struct {
 	after  bool // the API has had the request
 }
 
-// pages lists them. A page with a no answers only a request not seen by the API.
+// pages returns the pages of a simulated proxy in front of the API, such as an error page. A page that says "no" is given only for a request that the
+// API has not seen.
 func pages() []page {
 	return []page{
 		{status: 200, html: true}, {status: 200, html: true, after: true}, {status: 404, html: true}, {status: 404},
@@ -26,8 +27,8 @@ func pages() []page {
 	}
 }
 
-// front answers some sends with a page of a proxy in front of the API, before or after the API has had a copy of the send. handled: it has, with
-// resp or err; otherwise the send is to go on to the API.
+// front answers some sends with a page of a proxy in front of the API, before or after the API has had a copy of the send. handled: resp or err is
+// the result; otherwise the send goes on to the API.
 func (n *network) front(s *send) (resp *http.Response, err error, handled bool) {
 	w := n.w
 	if w.calm.Load() || !w.dice.chance(w.plan.Setting.Pages, "page "+s.id.Account+s.id.Key, s.nth) {

@@ -17,7 +17,8 @@ import (
 // firstGuest is the lowest number of an order with a function of the Config as its caller. Those of steps are lower.
 const firstGuest = 1 << 20
 
-// guests adds calls to the functions of a Config, in the runs with Setting.Guests.
+// guests makes the functions of a Config call the client now and then, in the runs with Setting.Guests: programs do so, and must not wait for
+// themselves.
 func (w *world) guests(l *life, cfg *oncehttp.Config) {
 	if !w.plan.Setting.Guests {
 		return
@@ -42,7 +43,7 @@ func (w *world) guests(l *life, cfg *oncehttp.Config) {
 	}
 }
 
-// guest is a call of the client by a function of the Config, once in a while.
+// guest makes a call of the client from a function of the Config, now and then. from names the function.
 func (w *world) guest(ctx context.Context, l *life, from string) {
 	w.calling.Add(1)
 	defer w.calling.Add(-1)
@@ -105,8 +106,8 @@ func (w *world) asGuest(ctx context.Context, l *life, from string, id int, r *ra
 	}
 }
 
-// ask sends a request for the function itself, as for a token: an order of its own, without a key. It is another request than any
-// under way, under any key in the caller's context.
+// ask sends a request of a function of the Config itself, such as one for a token: an order of its own, without a key. Its context may have the key
+// of the call that runs the function.
 func (w *world) ask(ctx context.Context, l *life, id int) {
 	o := w.newGuestOrder(id, l.proc.n)
 	o.lastLife, o.asked = l, time.Now()

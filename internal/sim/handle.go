@@ -162,8 +162,8 @@ func (h *handle) Flush(ctx context.Context) error {
 	return h.around("flush", func() error { return h.to.Flush(ctx) })
 }
 
-// step reports whether the process dies at this moment of a call, named what. Before that it waits for the way to a distant journal, if the setting
-// has one.
+// step is a moment in a call of the journal at which the process may die; it reports that. what names the call. Before that it waits, as for a
+// distant journal, if the setting has one.
 func (h *handle) step(what string) bool {
 	if far := h.life.w.plan.Setting.Far; far > 0 {
 		n := h.ways.Add(1)
@@ -278,10 +278,10 @@ func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 // Close implements [persist.Journal]. The world closes the journal beneath.
 func (h *handle) Close() error { return nil }
 
-// in returns a record of the process as the journal keeps it: with true times.
+// in converts a record of the process into the journal's form: with true times in place of those by the process's clock.
 func (h *handle) in(rec persist.Record) persist.Record { return shift(rec, -h.clock) }
 
-// out returns a record of the journal as the process reads it: with the times of the process's own clock.
+// out converts a record of the journal into the form for the process: with the times by its own clock, and as its build reads it.
 func (h *handle) out(rec persist.Record) persist.Record { return h.life.known(shift(rec, h.clock)) }
 
 // shift moves all times of a record, on a copy. The journal keeps true times,

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// joiners lets callers ask for some of the operations of a coming pass. The returned function waits for them.
+// joiners lets other callers ask for some of the operations that a coming pass sends. The returned function waits for them.
 func (w *world) joiners(l *life, r *rand.Rand) func() {
 	var wait []func()
 	for _, rec := range w.unfinished() {
@@ -54,17 +54,17 @@ func (w *world) join(l *life, rec persist.Record, r *rand.Rand) func() {
 	return func() { <-done }
 }
 
-// joinable reports whether a second caller may ask for a record of an order. Nil is a stranger's.
+// joinable reports whether a second caller may ask for the operation of this record. o is its order; nil if no order of the model has it.
 func joinable(o *order, rec persist.Record) bool {
 	return o != nil && !rec.Generated && o.kind != keyless && o.kind != bare
 }
 
-// joinNow asks for an order under a key.
+// joinNow makes a second caller's call for an order under this key, and checks its result.
 func (w *world) joinNow(l *life, o *order, key oncehttp.Key, req *http.Request) {
 	w.call(o, l, key, func() (*http.Response, error) { return o.client(l).DoKey(req, key) })
 }
 
-// joins reports whether another caller may ask under a key: under the present one of the order's caller. This caller keeps it until
+// joins reports whether a second caller may ask under this key: it must be the present one of the order's caller. That caller keeps the key until
 // leftBy.
 func (m *model) joins(o *order, key oncehttp.Key) bool {
 	m.mu.Lock()

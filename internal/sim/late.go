@@ -51,7 +51,7 @@ type toldEarly struct {
 	refused bool      // the journal has failed to write an end
 }
 
-// toldAnswer notes a 2xx told to a caller, and checks it against the one told to others. The caller holds mu.
+// toldAnswer notes that a caller got an answer of success, and checks that other callers got the same. The caller holds mu.
 func (m *model) toldAnswer(o *order, op *operation, l *life, id persist.ID, text []byte) {
 	if text != nil && op.told.text != "" && op.told.text != string(text) {
 		m.failLocked(ServersAnswer, "%s under %q is told another answer than before: %.200s; before: %.200s", o.ref, id.Key, text, op.told.text)
@@ -89,7 +89,7 @@ func (m *model) finished(l *life, id persist.ID, err error) {
 	}
 }
 
-// cut notes the death of a process, with its answers told and not recorded.
+// cut notes the death of a process whose callers had answers before the journal: a later process must get the same answers again.
 func (m *model) cut(l *life) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +101,7 @@ func (m *model) cut(l *life) {
 	}
 }
 
-// tells returns the operations with answers told by a life until now.
+// tells returns the operations whose answers callers have got from this process so far.
 func (m *model) tells(l *life) map[persist.ID]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,7 +136,7 @@ func (m *model) recorded(l *life, stands func(persist.ID) (persist.Record, bool)
 	}
 }
 
-// look is a person's list of unfinished operations, and a Lookup of each. Operations answered before must not be among them.
+// look simulates a person who lists the unfinished operations, and looks up each. Operations answered before must not be among them.
 func (w *world) look(l *life, r *rand.Rand) {
 	told, ctx := w.model.tells(l), context.Background()
 	var open []persist.Record

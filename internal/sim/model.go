@@ -124,8 +124,7 @@ func (m *model) op(id persist.ID) *operation {
 	return o
 }
 
-// free notes that nothing stands under a key: its record was forgotten, or one was
-// just created. Then another request may have the key, as the contract says.
+// free notes that the journal has no record under a key: it was forgotten, or a new one begins just now. Then another request may have the key.
 func (m *model) free(id persist.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -158,7 +157,7 @@ func (m *model) freed(id persist.ID) <-chan struct{} {
 	return op.freed
 }
 
-// found notes the records found by a restart. If a record is gone, as its Forget was in doubt, its key begins anew.
+// found compares the records that a restart has found with the model. If one is gone, since its Forget was in doubt at the crash, its key is free.
 func (m *model) found(s store) {
 	stands, all := map[persist.ID]bool{}, s.all()
 	m.mu.Lock()
@@ -183,8 +182,7 @@ func (m *model) begun(l *life, rec persist.Record) {
 	op.begunBy, op.begunAt, op.customer = l, time.Now(), m.customer(rec)
 }
 
-// sending checks a request at the moment at which the client hands it to its
-// transport, and returns its number under its key.
+// sending checks a request at the moment at which the client hands it to its transport, and returns the number of its send under its key.
 func (m *model) sending(l *life, s *send) int {
 	rec, stands := m.w.durable(l.store, s.id)
 	m.mu.Lock()
@@ -263,7 +261,7 @@ func (m *model) sent(l *life, s *send) {
 	o.last = time.Now()
 }
 
-// outstanding counts copies on their way.
+// outstanding adds n to the number of copies of a request that may still arrive at the server.
 func (m *model) outstanding(s *send, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -337,7 +335,7 @@ func (m *model) effect(account, ref, key string) int {
 	return m.effects
 }
 
-// happens returns a channel, closed when the order of a record takes effect the next time; nil: it is a stranger's.
+// happens returns a channel that is closed at the next effect of the record's order; nil if no order of the model has the record.
 func (m *model) happens(rec persist.Record) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -367,8 +365,8 @@ func (m *model) happened(w want) bool {
 	return o != nil && o.total > 0
 }
 
-// truth returns the finding of an honest person about a key. It is EffectAbsent only
-// after a quiet time: nothing of the key was on the wire for quietFor.
+// truth returns the effect that an honest person finds for a key at the API. "Absent" needs a quiet time: for quietFor no request with the key was on
+// its way.
 func (m *model) truth(rec persist.Record) persist.Effect {
 	m.mu.Lock()
 	defer m.mu.Unlock()

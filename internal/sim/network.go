@@ -116,7 +116,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// ask lets the client look up an object at the API. This is no send.
+// ask passes a lookup of the client on to the API. It counts as no send.
 func (n *network) ask(req *http.Request) (*http.Response, error) {
 	if n.life.step("look up") {
 		return nil, errDead
@@ -156,9 +156,8 @@ func (n *network) exchange(s *send) (resp *http.Response, connected bool, err er
 	return resp, got.Load(), err
 }
 
-// pretend shows the client a connection, as the copy had one. A request delivered by the
-// network was sent, and a client without a connection could rightly say
-// "not sent".
+// pretend gives the client the event of a connection, since the network has delivered a copy of its request. Without a connection the client could
+// rightly say "not sent".
 func (n *network) pretend(s *send) {
 	n.w.model.connected(s)
 	if trace := httptrace.ContextClientTrace(s.req.Context()); trace != nil && trace.GotConn != nil {
@@ -186,8 +185,8 @@ func (n *network) credible(s *send, resp *http.Response, err error) (*http.Respo
 	return resp, err
 }
 
-// late delivers a copy a while later. No client gets its answer. Until then an honest
-// person does not say of the operation "no effect": see model.truth.
+// late delivers a copy of a request a while later. No client gets its answer. Until then an honest person does not say "no effect" of the operation:
+// see model.truth.
 func (w *world) late(s *send) {
 	delay := upTo(w.dice.of("late "+s.id.Key, s.nth), lateMax)
 	w.model.outstanding(s, 1)

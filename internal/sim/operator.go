@@ -60,8 +60,8 @@ func (w *world) operate(r, ways *rand.Rand) {
 	}
 }
 
-// dawdle is the time between a look and the act. Sometimes it is over when the operation has taken effect, and its sender has left
-// it open.
+// dawdle waits between a person's look at an operation and the act. Sometimes it waits until the operation has taken effect, and its sender has left
+// it unfinished.
 func (w *world) dawdle(seen look, ways *rand.Rand) {
 	wait := upTo(ways, pick(ways, time.Millisecond, time.Minute, time.Hour))
 	var happens <-chan struct{}
@@ -150,7 +150,7 @@ func nextKey(rec persist.Record) oncehttp.Key {
 // completed.
 const actGrace = lateFor + 10*time.Second
 
-// inTime returns a function to note the end of a call. The call must not outlast its context by more than actGrace.
+// inTime returns a function to be called at the end of a call. It reports a failure if the call has outlasted its context by more than actGrace.
 func (w *world) inTime(ctx context.Context, l *life, what string) func() {
 	return func() {
 		end, bounded := ctx.Deadline()

@@ -196,7 +196,7 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 	return s
 }
 
-// answers draws the kinds of the answers.
+// answers draws how often a proxy answers in place of the API, and whether it compresses answers.
 func (s *Setting) answers(r *rand.Rand) {
 	s.Pages, s.Zip = pick(r, 0, 0, 0.05, 0.2), r.IntN(3) == 0
 }

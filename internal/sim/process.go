@@ -117,10 +117,8 @@ func (l *life) track(conn net.Conn) (net.Conn, error) {
 	return conn, nil
 }
 
-// step is a moment at which the process may die: each call of the journal and of the
-// network has one before it and one after it, so a death can fall between any two
-// acts of a program. It reports whether the process is dead, and then the call
-// does nothing.
+// step is a moment at which the simulated process may die: each call of the journal and of the network has one before it and one after it. It reports
+// whether the process is dead; then the call must do nothing.
 func (l *life) step(what string) bool {
 	if l.turns() {
 		l.w.model.fail(Ends, "%s goes round and round, at %s", l.name, what)
@@ -141,7 +139,7 @@ func (l *life) step(what string) bool {
 // stepsMax is the most steps of a process at one time.
 const stepsMax = 20_000
 
-// turns counts a step, and reports whether it is one of too many.
+// turns counts a step of the process, and reports whether it has made far too many: a loop without an end.
 func (l *life) turns() bool {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
@@ -152,8 +150,8 @@ func (l *life) turns() bool {
 	return l.steps > stepsMax
 }
 
-// claimed lets the process die in some cases at once, or a few steps later. Its claimed operations are marked as maybe sent then, and
-// were sent in part.
+// claimed lets the process die in some cases just after a claim, or a few steps later: its operations are then marked as maybe sent, and only some of
+// them were.
 func (l *life) claimed() {
 	w := l.w
 	w.mu.Lock()
@@ -234,8 +232,7 @@ func (w *world) live(n int) *life {
 	}
 }
 
-// told reports whether the process lives. Then the result of a call has reached its
-// caller.
+// told reports whether the process still lives, so that the result of a call has reached its caller.
 func (l *life) told() bool {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// round begins a round of an order's caller.
+// round notes that an order's caller begins a new round of calls.
 func (m *model) round(o *order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,7 +37,7 @@ func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
 	return time.Now()
 }
 
-// leaves lets an order's caller leave at the moment of its whole answer.
+// leaves notes the function by which an order's caller leaves at the moment at which the whole answer was read.
 func (m *model) leaves(o *order, leave func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,9 +108,8 @@ func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time,
 	}
 }
 
-// answer checks an answer handed out. A 2xx must have its effect. A final
-// no must be durable if the server keeps nothing of it: asked again, the server may
-// decide otherwise, while the caller goes on.
+// answer checks an answer that a caller got. A success must have its effect. A final refusal must be durable if the server keeps nothing of it: asked
+// again, the server may decide otherwise, while the caller goes on.
 func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verdict {
 	result := oncehttp.ResultOf(resp)
 	m.mu.Lock()

@@ -32,7 +32,7 @@ const (
 	keysOfBusiness                  // oncehttp.KeyFromJSON
 )
 
-// variant draws the variant of a life.
+// variant draws the configuration of one run of the program: each run may have another one.
 func (s *Setting) variant(r *rand.Rand) variant {
 	v := variant{retry: s.Retry, answers: s.KeepBytes, workers: s.Workers}
 	if s.Changes.Times {
@@ -76,7 +76,7 @@ type Changes struct {
 	Accounts int
 }
 
-// changes draws of them.
+// changes draws which parts of the configuration change between two runs of the program.
 func (s *Setting) changes(r *rand.Rand) {
 	s.Changes.Times = r.IntN(3) == 0
 	s.Changes.Keys = r.IntN(3) == 0

@@ -144,7 +144,7 @@ func (w *world) play() {
 	w.close()
 }
 
-// do is one step of the plan.
+// do performs one step of the plan, such as an order, a crash or a pass.
 func (w *world) do(s Step) {
 	r := w.dice.of(s.Kind.String(), s.ID)
 	w.logf("%v", s)

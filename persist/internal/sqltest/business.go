@@ -92,8 +92,8 @@ func Transactions(t *testing.T, e Engine) {
 	}
 }
 
-// Held checks the waits for an open transaction: nobody waits for longer than the bound of
-// one second. waited reports whether an error says "the bound is over".
+// Held checks that a call beside an open transaction with the same key waits for one second at most. waited reports whether an error says "the bound
+// is over".
 func Held(t *testing.T, e Engine, waited func(error) bool) {
 	ctx, key := t.Context(), "held"
 	j := e.Open(t, e.Address, 30*time.Second)
@@ -177,8 +177,8 @@ func list(t testing.TB, j persist.Journal, account string) (all []persist.Record
 	return all
 }
 
-// Order is the work of a program before it is killed: in one transaction it begins the operation
-// and writes the business row. It prints "begun" or "committed", and waits for its end.
+// Order is the role of a child process that a test kills: in one transaction it begins the operation and writes the business row. It prints "begun"
+// or "committed", and waits to be killed.
 func Order(ctx context.Context, db *sql.DB, orders string, begin BeginFunc, target, key string, commit bool) error {
 	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New()}) // Prepare writes nothing
 	if err != nil {
@@ -235,9 +235,8 @@ func (e *effects) of(key string) int {
 	return e.n[key]
 }
 
-// Killed kills programs writing orders, before and after their commit, and runs the
-// operations left: one is sent if, and only if, its order is there. args are those of the role
-// "order", before target, key and "commit" or "hold".
+// Killed kills child processes that write orders, before and after their commit, and then sends the operations left: one is sent if, and only if, its
+// order is there. args are those of the role "order", before target, key and "commit" or "hold".
 func Killed(t *testing.T, e Engine, args ...string) {
 	orders := e.orders(t)
 	api := &effects{n: map[string]int{}}

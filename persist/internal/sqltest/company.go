@@ -86,8 +86,8 @@ func (c *company) client(j persist.Journal, change func(*oncehttp.Config)) *once
 	return made
 }
 
-// judge lets one client begin the operation and the other one act on it. It compares the errors, the number of sends and the record with those of the
-// row.
+// judge runs one row of the tests of two clients on one journal: the first begins the operation, and the other acts on it. It compares the error, the
+// number of sends and the record with the row.
 func (p *companions) judge(c *company) {
 	c.Helper()
 	if err := p.begin(c); err != nil && !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
@@ -130,7 +130,7 @@ func (c *company) request() *http.Request {
 	return req
 }
 
-// The calls of the two.
+// doOne sends the request by the first of the two clients.
 func doOne(c *company) error { return c.do(c.one) }
 
 // doOther sends the request by the other client.
@@ -162,7 +162,7 @@ func theOne(c *company) *oncehttp.Client { return c.one }
 // theOther returns the second of the two clients on one journal.
 func theOther(c *company) *oncehttp.Client { return c.other }
 
-// enqueueOne enqueues the request by the one client.
+// enqueueOne enqueues the request by the first of the two clients.
 func enqueueOne(c *company) error { return c.one.Enqueue(c.request(), "k") }
 
 // resumed calls Resume until it runs the operation, and returns the operation's error. By the journal's clock the operation may be due only a moment
@@ -186,7 +186,8 @@ func ofShop(change func(*profile.Profile)) func(*oncehttp.Config) {
 	}
 }
 
-// companyOfRecords returns tests of two clients whose profiles read the same answer differently. The profile in the record must decide.
+// companyOfRecords returns tests of two clients on one journal whose profiles read the same answer differently. The profile in the record must
+// decide.
 func companyOfRecords() []companions {
 	unknown := []error{oncehttp.ErrOutcomeUnknown}
 	done := ofShop(func(p *profile.Profile) { p.AlreadyDone = []profile.Matcher{{Status: []int{409}, Pointer: "/done"}} })
@@ -210,7 +211,7 @@ func companyOfRecords() []companions {
 	}
 }
 
-// companyOfRequests returns the rows in which two clients judge differently whether two requests are the same.
+// companyOfRequests returns tests of two clients on one journal that judge differently whether two requests are the same.
 func companyOfRequests() []companions {
 	secret := func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"n"} }
 	ofBody := func(cfg *oncehttp.Config) { cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/order") }
@@ -258,7 +259,7 @@ func (unreachable) RoundTrip(req *http.Request) (*http.Response, error) {
 	}}).RoundTrip(req)
 }
 
-// companyOfLocals returns the rows about settings that one client has for itself, such as a limiter.
+// companyOfLocals returns tests of two clients on one journal about settings that one of them has for itself, such as a limiter.
 func companyOfLocals() []companions {
 	local := func(c *company) error {
 		_ = resumed(c.Context(), c.other) // it cannot

@@ -14,7 +14,7 @@ import (
 
 // The neighbours of the pairs in company.go: each is a line of what once fell, on a journal that several processes have.
 
-// companyOfKeys returns the rows in which two clients find different keys in a request.
+// companyOfKeys returns tests of two clients on one journal that find different keys in a request.
 func companyOfKeys() []companions {
 	pointer := func(p string) func(*oncehttp.Config) {
 		return func(cfg *oncehttp.Config) { cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), p) }
@@ -34,7 +34,7 @@ func companyOfKeys() []companions {
 	}
 }
 
-// companyOfReaders returns the rows in which one of the two clients cannot read or compare the record.
+// companyOfReaders returns tests of two clients on one journal, one of which cannot read or compare the other's record.
 func companyOfReaders() []companions {
 	unclear := []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrConfig}
 	compared := func(cfg *oncehttp.Config) {
@@ -69,7 +69,8 @@ func companyOfReaders() []companions {
 // Two headers that name a tenant. The second is a credential by a word of its name.
 const plainTenant, wordyTenant = "X-Tenant", "X-Tenant-Token"
 
-// ofTenants lets the other send the request of the one under its key, for another tenant: it must not be told what happened to that.
+// ofTenants returns a test of two clients on one journal: the other one sends the request of the first under its key, for another tenant. It must not
+// be told of the first one's end.
 func ofTenants(name, header string, one, other func(*oncehttp.Config)) companions {
 	as := func(c *company, client *oncehttp.Client, tenant string) error {
 		req := c.request()
@@ -93,7 +94,7 @@ func ofTenants(name, header string, one, other func(*oncehttp.Config)) companion
 	}
 }
 
-// companyOfActs returns the rows about the questions to the API before a record is held or ended.
+// companyOfActs returns tests of two clients on one journal about their lookups at the API before an operation is held or ended.
 func companyOfActs() []companions {
 	held := []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrHeld}
 	created := []int{http.StatusCreated}

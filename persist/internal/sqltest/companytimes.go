@@ -13,7 +13,7 @@ import (
 
 // The clock of these journals is the server's. So records stand there with times in the past.
 
-// began returns a begin that writes the operation of the one as it was this long ago, with a change.
+// began returns a function that writes the first client's operation into the journal as if it was begun this long ago, with a change.
 func began(ago time.Duration, change func(*persist.Record)) func(*company) error {
 	return func(c *company) error {
 		_, err := c.write(ago, change)
@@ -53,7 +53,7 @@ func endedAgo(ago time.Duration) func(*company) error {
 	}
 }
 
-// sweptByOther lets the other sweep, and then the one repeat.
+// sweptByOther lets the other client sweep, and then the first one repeat its call: its answer must be kept for the longer time.
 func sweptByOther(c *company) error {
 	if _, err := c.other.Sweep(c.Context()); err != nil {
 		c.Error(err)
@@ -74,7 +74,7 @@ func window(w time.Duration) func(*oncehttp.Config) {
 // hours returns n hours.
 func hours(n float64) time.Duration { return time.Duration(n * float64(time.Hour)) }
 
-// companyOfKeeping returns the rows in which two clients have different times for keeping answers and keys, and different pauses.
+// companyOfKeeping returns tests of two clients on one journal with different times for keeping answers and keys, and different pauses.
 func companyOfKeeping() []companions {
 	created := []int{http.StatusCreated}
 	return []companions{
@@ -105,8 +105,8 @@ func companyOfKeeping() []companions {
 	}
 }
 
-// companyOfTimes returns the rows in which two clients have different windows (the time for which the API knows a key), and those about a send that
-// is under way or too late.
+// companyOfTimes returns tests of two clients on one journal with different windows (the time for which the API knows a key), and tests of a send
+// that is in progress or too late.
 func companyOfTimes() []companions {
 	unknown := []error{oncehttp.ErrOutcomeUnknown}
 	held := append(unknown, oncehttp.ErrHeld)
@@ -175,7 +175,7 @@ func triedInVain(pause time.Duration) func(*company) error {
 	}
 }
 
-// found is a client of the shop, whose lookup finds everything within a minute.
+// found changes a Config: the client's API is the shop, with a lookup that finds each effect within a minute.
 func found(cfg *oncehttp.Config) {
 	ofShop(func(p *profile.Profile) {
 		p.Reference = &profile.Reference{

@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Damaged damages one row of several, and expects that the others are claimed and read beside it, every time, and that it is
-// told of where it is alone.
+// Damaged damages one row of several. The others must be claimed and read all the same, every time. A call that meets the damaged row alone must
+// return an error about it.
 func Damaged(t *testing.T, e Engine) {
 	j := e.Open(t, e.Address, 30*time.Second)
 	claimer, ok := persist.As[persist.Claimer](j)

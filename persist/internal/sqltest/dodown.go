@@ -13,8 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// DoDown calls Do while the way to the database swallows everything, and while nobody listens:
-// the call ends within a bound, sends nothing, and says what is known.
+// DoDown calls Do while the connections to the database hang, and while no server listens. The call must end within a bound, send nothing, and return
+// an error with the right verdict.
 func DoDown(t *testing.T, e Engine) {
 	limit := cmp.Or(e.Limit, 6*time.Second)
 	api := &effects{n: map[string]int{}}

@@ -15,8 +15,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
-// FactRights checks a role with rights on the records of a journal, and none on its facts: it reads what is sealed, and begins nothing,
-// neither sealed nor in clear. owner and role open the journal, each time anew.
+// FactRights checks a database role with rights on the records of a journal, and none on its facts (named values beside the records): it reads sealed
+// records, and begins nothing, neither sealed nor in clear. owner and role open the journal, each time anew.
 func FactRights(t *testing.T, owner, role func() persist.Journal) {
 	var sends atomic.Int32
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
@@ -73,7 +73,7 @@ func FactRights(t *testing.T, owner, role func() persist.Journal) {
 	}
 }
 
-// otherHash opens a journal that was sealed without a HashKey with one.
+// otherHash opens a journal with a HashKey, although it was sealed without one, and returns the result.
 func otherHash(t *testing.T, j persist.Journal) (persist.Journal, error) {
 	t.Helper()
 	s, err := seal.New(seal.Config{Keys: []seal.Key{{ID: "a", Secret: bytes.Repeat([]byte("a"), seal.SecretSize)}}, HashKey: make([]byte, seal.SecretSize)})

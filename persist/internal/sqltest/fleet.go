@@ -161,8 +161,8 @@ func (f *fleet) order(client *oncehttp.Client, i int) error {
 	}
 }
 
-// enqueueOne enqueues the operation of one order by a client, for an engine without transactions of the caller's own. back is an order that is not to
-// be written.
+// enqueueOne enqueues the operation of one order by a client, for a journal without transactions of the caller's own. back: the order is rolled back,
+// so that nothing is written.
 func (f *fleet) enqueueOne(client *oncehttp.Client, req *http.Request, key string, back bool) error {
 	if back {
 		return nil

@@ -15,8 +15,7 @@ import (
 // fleetWorkers is how many processes work.
 const fleetWorkers = 4
 
-// Work is what a worker does: it runs the journal until it is told to stop, by the end of
-// its standard input. A database that is away it waits for.
+// Work is the role of a worker process: it runs the journal until the end of its standard input. While the database is down, it waits for it.
 func Work(ctx context.Context, open func(context.Context) (persist.Journal, error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -90,7 +89,7 @@ func (f *fleet) start(at int) {
 	f.workers[at] = &worker{Cmd: cmd, stdin: stdin}
 }
 
-// strike harms a random worker: it kills it and starts another in its place, or freezes it for some time.
+// strike harms a random worker process: it kills it and starts another one, or freezes it for some time.
 func (f *fleet) strike() {
 	at := f.random.IntN(fleetWorkers)
 	frozen := time.Duration(f.random.IntN(5000)) * time.Millisecond // some longer than a lease

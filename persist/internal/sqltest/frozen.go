@@ -16,9 +16,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Frozen stops a worker process in the middle of a send, for longer than its lease, and lets it go on after another has
-// taken over: the API gets one duplicate under the same key, and what the worker records late changes nothing. args are
-// those of the role "fleet".
+// Frozen stops a worker process in the middle of a send, for longer than its lease, and continues it after another one has taken over. The API must
+// get one duplicate under the same key, and the late write of the first worker must change nothing. args are those of the role "fleet".
 func Frozen(t *testing.T, e Engine, args []string) {
 	api := newStuckAPI(t)
 	client := enqueued(t, e, api.url)
@@ -76,7 +75,7 @@ func newStuckAPI(t *testing.T) *stuckAPI {
 	return api
 }
 
-// seen is how many sends there were, and under how many keys.
+// seen returns the number of sends that the API got, and the number of different keys in them.
 func (a *stuckAPI) seen() (sends, keys int) {
 	a.keys.Range(func(any, any) bool { keys++; return true })
 	return int(a.sends.Load()), keys

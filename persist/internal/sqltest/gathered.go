@@ -167,7 +167,8 @@ func finishAtOnce(t *testing.T, e Engine, j persist.Journal, changed []persist.R
 	return errs[:len(changed)], errs[len(changed)]
 }
 
-// asItSaid reports whether a record is as the result of its Finish said. The first three places must have been refused.
+// asItSaid reports whether a record agrees with the result of its Finish: ended after nil, unchanged after an error. The Finishes of the first three
+// places must have been refused.
 func asItSaid(at int, now persist.Record, said error) bool {
 	done := now.State == persist.StateConfirmed && now.Revision == 2 && string(now.Answer.Body) == "answer"
 	refused := now.State == persist.StatePending && now.Revision == 1

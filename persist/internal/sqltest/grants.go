@@ -39,8 +39,8 @@ type Grants struct {
 	Never map[string][]string
 }
 
-// Granted checks the rights that docs/journals.md names. Once the owner has written the facts, a producer begins and enqueues, a worker sends what is there, and
-// sweeps, a reader looks, and none of them does more.
+// Granted checks the database rights that docs/journals.md names. After the owner has written the facts, a producer begins and enqueues, a worker
+// sends and sweeps, a reader lists, and none of them can do more.
 func Granted(t *testing.T, g Grants) {
 	users := map[string]string{}
 	for _, role := range []string{"producer", "worker", "reader"} {

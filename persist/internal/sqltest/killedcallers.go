@@ -57,7 +57,8 @@ func Call(ctx context.Context, url, name string, open func(context.Context) (per
 	return <-failed
 }
 
-// pay is payOnce, again under the same key after an unknown outcome, or when nothing was sent: at a slow server the short lease may end.
+// pay makes one payment. It repeats payOnce under the same key after an unknown outcome, or when nothing was sent: at a slow server the short lease
+// may end.
 func pay(client *oncehttp.Client, url, key string) (answer string, err error) {
 	for range 20 {
 		answer, err = payOnce(client, url, key)
@@ -119,9 +120,9 @@ func (a *decliningAPI) sent() map[string]int {
 	return maps.Clone(a.sends)
 }
 
-// KilledCallers kills processes calling Do, some of them between giving an answer and recording it. Each key sent to
-// the API has a record; an answer not recorded yet is found again by its key; and no key is sent again if its answer is not
-// found so. The Worker of the fleet is the arguments of the role "caller", after the URL of the API and the beginning of the keys.
+// KilledCallers kills processes that call Do, some of them between giving an answer and recording it. Each key sent to the API must have a record. An
+// answer that was not recorded must be found again by its key, and only such keys may be sent again. Fleet.Worker has the arguments of the role
+// "caller", which follow the URL of the API and the beginning of the keys.
 func KilledCallers(t *testing.T, f Fleet) {
 	api := &decliningAPI{sends: map[string]int{}, paid: map[string]string{}}
 	server := httptest.NewServer(api)

@@ -32,7 +32,7 @@ var deliverySteps = []string{
 	"after the mark inside", "after the row inside", "after the row", "before the mark", "after the mark",
 }
 
-// dieAt kills this process, as kill -9 does, if it has come to its step.
+// dieAt kills this process, as kill -9 does, if step is the one at which it has to die (mine).
 func dieAt(step, mine string) {
 	if step != mine {
 		return
@@ -54,7 +54,7 @@ type mortal struct {
 	step    string
 }
 
-// Unwrap shows the other abilities.
+// Unwrap returns the journal inside, for persist.As.
 func (m *mortal) Unwrap() persist.Journal { return m.Journal }
 
 // Finish implements [persist.Journal]. The process dies before it or after it, if the test has chosen that step.
@@ -96,7 +96,7 @@ type Rows struct {
 	Count func(ctx context.Context, row string) (int, error)
 }
 
-// client returns a client whose OnResult writes a row of the business. The process dies at a step.
+// client returns a client whose OnResult writes a row for each result into a table of the program. The process dies at the given step.
 func (d *Deliverer) client(account, way, step string) (*oncehttp.Client, error) {
 	results, _ := persist.As[persist.SharedResults](d.Journal)
 	return oncehttp.New(oncehttp.Config{
@@ -182,7 +182,7 @@ type killing struct{ way, step string }
 // account returns the account of a killed process: each has its own, so that their operations do not mix.
 func (k killing) account() string { return k.way + " " + k.step }
 
-// most is how often the row may be there at the end.
+// most returns the largest allowed number of rows for one result: 2 if the process died after the row and before the mark, else 1.
 func (k killing) most() int {
 	if k.way == markedAfter && slices.Index(deliverySteps, k.step) >= slices.Index(deliverySteps, "after the row") && k.step != "after the mark" {
 		return 2
@@ -222,16 +222,16 @@ func (e Engine) deliveries(t testing.TB) string {
 	return table
 }
 
-// KilledDeliveries kills processes at each step of the delivery of a result. The next process delivers it at least once, and exactly once if
-// row and mark are in one transaction; the operation is sent once. args are those of the role "deliverer", before the table and the arguments
-// of Deliver.
+// KilledDeliveries kills processes at each step of the delivery of a result to OnResult. The next process must deliver it at least once, and exactly
+// once if the row and the mark are written in one transaction. The operation is sent once. args are those of the role "deliverer", before the table
+// and the arguments of Deliver.
 func KilledDeliveries(t *testing.T, e Engine, args ...string) {
 	d := &Deliverer{Journal: e.Open(t, e.Address, 15*time.Second), DB: e.DB, Mark: e.MarkDelivered, Table: e.deliveries(t)}
 	d.KillAll(t, append(args, d.Table)...)
 }
 
-// KillAll is KilledDeliveries, with this deliverer as the process after the killed one. args are the arguments of the role "deliverer" before those
-// of Deliver.
+// KillAll does the work of KilledDeliveries, with this deliverer as the process after the killed one. args are the arguments of the role "deliverer"
+// before those of Deliver.
 func (d *Deliverer) KillAll(t *testing.T, args ...string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
 	defer server.Close()
@@ -279,7 +279,7 @@ func (d *Deliverer) goesOn(t *testing.T, k killing) {
 	}
 }
 
-// count returns how often a row is there.
+// count returns the number of rows of a result in the program's table.
 func (d *Deliverer) count(ctx context.Context, row string) (rows int, err error) {
 	if d.Rows != nil {
 		return d.Rows.Count(ctx, row)

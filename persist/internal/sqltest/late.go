@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// LateUncertain lets a statement of Begin arrive after that Begin has ended with ErrUncertain, another one has begun the
-// record, and it was forgotten: either Forget refuses, or nothing comes back.
+// LateUncertain lets the statement of a Begin reach the server late: the Begin has ended with ErrUncertain, another one has begun the record, and it
+// was forgotten. Either the Forget must refuse, or the late statement must not create the record again.
 func LateUncertain(t *testing.T, e Engine) {
 	proxy := NewProxy(t, e.Address)
 	direct := e.Open(t, e.Address, time.Minute)

@@ -31,7 +31,7 @@ func LateDown(t *testing.T, engine func(t *testing.T) Engine) {
 	}
 }
 
-// lateDown is LateDown with n answers that arrive at the same time.
+// lateDown makes one run of LateDown, with n answers that arrive at the same time.
 func lateDown(t *testing.T, e Engine, n int) {
 	arrived, answer := make(chan struct{}), make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -73,7 +73,7 @@ func (r *repeats) request(a as) *http.Request {
 	return req
 }
 
-// place is the documented transaction.
+// place begins the operation and writes the order in one transaction, as the documentation shows it. It may be called again.
 func (r *repeats) place(a as, level sql.IsolationLevel) error {
 	r.Helper()
 	tx := r.e.begin(r.T, level)
@@ -81,7 +81,7 @@ func (r *repeats) place(a as, level sql.IsolationLevel) error {
 	return r.placeIn(r.Context(), tx, a)
 }
 
-// placeIn is the documented transaction, from the Begin of the operation to the end.
+// placeIn does the part of place inside the transaction tx: it begins the operation, writes the order and commits.
 func (r *repeats) placeIn(ctx context.Context, tx *sql.Tx, a as) error {
 	r.Helper()
 	payment, err := r.client.Prepare(r.request(a), oncehttp.Key(r.key))
@@ -275,8 +275,8 @@ func lateEnd(r *repeats, commit bool) {
 	r.ended(1, 1)
 }
 
-// olderSnapshot repeats in a transaction with a read before the commit of the first one: it is told so, or fails and is told so
-// the next time, and inserts nothing.
+// olderSnapshot repeats a transaction in one that has read before the first one's commit, so that it cannot see the order. The Begin must report the
+// existing operation, or fail and report it the next time. Nothing may be inserted.
 func olderSnapshot(r *repeats, level sql.IsolationLevel) {
 	second := r.e.begin(r.T, level)
 	var n int

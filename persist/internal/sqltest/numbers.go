@@ -8,8 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Numbers lets a Begin wait for a key, with a number in its hand, while others get higher
-// numbers and commit. A listing that goes up to those must not leave it behind.
+// Numbers lets a Begin wait for a lock after it was given its number, while others get higher numbers and commit. A listing that goes up to those
+// numbers must not miss the first record when it comes.
 func Numbers(t *testing.T, e Engine) {
 	j := e.Open(t, e.Address, 30*time.Second)
 	account := Name()
@@ -61,7 +61,7 @@ func numbers(t *testing.T, e Engine, j persist.Journal, account string) bool {
 	return true
 }
 
-// follow returns the records of an account after a number.
+// follow returns the records of an account with numbers above after.
 func follow(t *testing.T, j persist.Journal, account string, after uint64) (all []persist.Record) {
 	for rec, err := range j.List(t.Context(), persist.Query{Account: account, After: after}) {
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// OpenTransaction lets calls unable to begin meet a key begun by somebody in an open transaction. While this is open,
-// nobody knows of the operation's sending, and no call says "nothing is pending". After a rollback each call says so, and after
-// a commit it reports the operation's state. The engine waits for other transactions for one second.
+// OpenTransaction makes calls that cannot begin, such as one with an ended context, under a key that another program has begun in an open
+// transaction. While this is open, the operation may still be sent, so no call may say "nothing is pending". After a rollback each call says so, and
+// after a commit it reports the operation's state. The engine waits for other transactions for one second.
 func OpenTransaction(t *testing.T, e Engine) {
 	api := &effects{n: map[string]int{}}
 	web := httptest.NewServer(api)

@@ -73,9 +73,8 @@ func patiently(try func() (done bool, err error)) error {
 // exchangesMax is more exchanges than any call has.
 const exchangesMax = 30
 
-// Outages breaks every exchange of every call in every way. The call must have
-// taken effect once, and return no error. A break mostly waits; so atOnce of them run
-// side by side, on any number of processors.
+// Outages breaks each exchange of each journal call with the server, in every way. The call must have taken effect once, and return no error. A break
+// mostly waits, so atOnce of them run at the same time.
 func Outages(t *testing.T, engine func(t *testing.T) Engine) {
 	const atOnce = 12
 	var running sync.WaitGroup
@@ -131,7 +130,7 @@ func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
 	t.Errorf("a call of more than %d exchanges", exchangesMax)
 }
 
-// Down breaks the way to the database altogether. Calls must fail fast and name their journal, and the journal must recover by itself.
+// Down makes the database unreachable. Calls must fail soon with an error that names the journal, and must succeed by themselves once it is back.
 func Down(t *testing.T, e Engine) {
 	limit := cmp.Or(e.Limit, time.Duration(testrun.N(5, 12))*time.Second)
 	proxy := NewProxy(t, e.Address)
@@ -228,8 +227,8 @@ func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
 	}
 }
 
-// Late lets a statement of Begin arrive after its repetition, and forgets the record in between. Either Forget refuses, or the record does not come
-// back.
+// Late lets the statement of a Begin reach the server after its repetition, and forgets the record in between. Either the Forget must refuse, or the
+// record must not come back.
 func Late(t *testing.T, e Engine) {
 	proxy := NewProxy(t, e.Address)
 	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), 6*time.Second)

@@ -49,10 +49,10 @@ func leased(j persist.Journal, rec persist.Record) persist.Record {
 	return begun(j, rec)
 }
 
-// asIs is for a call with a Begin of its own.
+// asIs returns rec without a Begin, for a call that begins the record itself.
 func asIs(_ persist.Journal, rec persist.Record) persist.Record { return rec }
 
-// calls returns the methods with a query to the database.
+// calls returns the journal's methods that send a statement to the database, by name, for tests that break the connection during each.
 func calls() map[string]call {
 	all := changes()
 	maps.Copy(all, passes())

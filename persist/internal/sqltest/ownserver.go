@@ -53,7 +53,7 @@ var installed struct {
 	dirs map[string]string
 }
 
-// removeInstalled removes what servers were copied from.
+// removeInstalled removes the data folder of which the servers of the tests are copies.
 func removeInstalled() {
 	installed.Lock()
 	defer installed.Unlock()
@@ -124,7 +124,7 @@ func StartOwn(t testing.TB, commands func(dir, port string) OwnCommands) *OwnSer
 	return s
 }
 
-// command is one that runs as the server's user.
+// command returns a command that runs as the user of the database server.
 func (s *OwnServer) command(args []string) *exec.Cmd {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = os.TempDir()

@@ -69,7 +69,7 @@ func Reader(t *testing.T, e Engine) {
 	}
 }
 
-// unnumberedRows is how many records have no number.
+// unnumberedRows returns the number of rows without a Seq.
 func unnumberedRows(t *testing.T, e Engine) (n int) {
 	t.Helper()
 	if err := e.DB.QueryRow("SELECT COUNT(*) FROM " + e.Records + " WHERE seq IS NULL").Scan(&n); err != nil {

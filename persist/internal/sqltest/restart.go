@@ -133,7 +133,7 @@ func (r *restarting) goesOn(t *testing.T, when string) {
 	}
 }
 
-// failsFast checks a call while nothing listens.
+// failsFast checks that a call fails soon while no server listens.
 func (r *restarting) failsFast(t *testing.T, j persist.Journal, name string) {
 	t.Helper()
 	start := time.Now()

@@ -124,7 +124,7 @@ func OwedByIndex(t *testing.T, e Engine, multiply, condition, index, analyze str
 	}
 }
 
-// plan returns the server's plan of a query as a text.
+// plan returns the database's plan for a query (EXPLAIN) as a text.
 func (e Engine) plan(t testing.TB, query string) (text string) {
 	t.Helper()
 	rows, err := e.DB.Query("EXPLAIN " + query)
@@ -161,7 +161,7 @@ type told struct {
 	wait    time.Duration // of the first call
 }
 
-// onResult is an OnResult that notes the states handed to it, and the largest number of its calls at the same time. Its first call fails.
+// onResult is a Config.OnResult that notes the states handed to it, and the largest number of simultaneous calls. Its first call fails.
 func (h *told) onResult(_ context.Context, rec persist.Record) error {
 	h.mu.Lock()
 	h.running++

@@ -36,8 +36,8 @@ func SealedTable(t *testing.T, e Engine) {
 	}
 }
 
-// SealedTableStanding checks a journal begun in clear and sealed later: rows in clear that stand are changed, assigned, ended and
-// forgotten, and no other is inserted.
+// SealedTableStanding checks a journal that was begun in clear and sealed later: its rows in clear can still be changed, assigned, ended and
+// forgotten, and no other such row can be inserted.
 func SealedTableStanding(t *testing.T, e Engine) {
 	ctx, unsealed := t.Context(), e.Open(t, e.Address, 15*time.Second)
 	if _, err := unsealed.Fact(ctx, persist.FactSeal, nil, []byte(persist.FactPlain)); err != nil {

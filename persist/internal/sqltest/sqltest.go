@@ -18,8 +18,8 @@ func Name() string {
 // Loopback returns the Origins of clients that send to servers of their tests.
 func Loopback() []string { return []string{"http://127.0.0.1:*"} }
 
-// Half is every second case of the suite for journals, from the first or the second one on, and all of them if [testrun.Whole]. The two
-// journals in SQL share their code, and each case runs on one of them at least.
+// Half returns every second test case for journals, from the first or the second one on; all of them in a whole run ([testrun.Whole]). The two
+// journals in SQL share their code, so each case runs on one of them at least.
 func Half(cases []string, from int) []string {
 	if testrun.Whole() {
 		return cases
@@ -27,8 +27,8 @@ func Half(cases []string, from int) []string {
 	return testrun.Some(cases[from:], 2)
 }
 
-// Part is every second case of the suite for journals, from the first or the second one on, if [testrun.Whole], and otherwise each nth. It is for a further way
-// to the same server: two ways together meet each case.
+// Part returns every second test case for journals in a whole run ([testrun.Whole]), from the first or the second one on, and otherwise each nth. It
+// is for another driver for the same server.
 func Part(cases []string, from, nth int) []string {
 	if !testrun.Whole() {
 		return testrun.Some(cases, nth)

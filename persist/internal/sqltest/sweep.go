@@ -87,9 +87,8 @@ func SweepPages(t *testing.T, e Engine, multiply string) {
 	}
 }
 
-// SweepLocked sweeps beside a transaction. It has locked one record not due, and one due:
-// a sweep waits for neither, and passes over the second. multiply fills the table with 200 copies
-// of its only row, each with an id and a number of its own, so nearly all of it goes.
+// SweepLocked sweeps beside an open transaction that has locked two records: one that is not due, and one that is. The sweep must not wait, and
+// passes over the second. multiply fills the table with 200 copies of its only row, so that nearly all of it goes.
 func SweepLocked(t *testing.T, e Engine, multiply string) {
 	j := e.Open(t, e.Address, 15*time.Second)
 	rec := Record("a", "generated")

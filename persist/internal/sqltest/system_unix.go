@@ -16,7 +16,7 @@ func freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 // wake lets a frozen process go on.
 func wake(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
 
-// give gives a folder to the server's user, if this one is root.
+// give makes the user of the database server the owner of a folder, if this process runs as root.
 func (s *OwnServer) give(dir string) error {
 	uid, gid, err := s.ids()
 	if os.Getuid() != 0 || err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Tombstones measures Begin on an empty table and beside this many tombstones, in turns, so
-// that whatever else the machine does falls on both. multiply fills the table of an engine
-// with tombstones copies of its only row, each with an id and a number of its own.
+// Tombstones measures Begin in an empty table and beside this many tombstones (old records without their texts), in turns, so that other work of the
+// machine slows both. multiply fills the table of an engine with copies of its only row, each with an id and a number of its own.
 func Tombstones(b *testing.B, empty, full Engine, tombstones int, multiply string) {
 	beside, alone := full.Open(b, full.Address, time.Minute), empty.Open(b, empty.Address, time.Minute)
 	rec := begun(beside, Record("a", "tombstone"))

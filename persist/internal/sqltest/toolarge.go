@@ -94,7 +94,7 @@ func (b *bounded) do(req *http.Request, key oncehttp.Key) error {
 	return errors.Join(err, resp.Body.Close(), b.client.Flush(b.Context()))
 }
 
-// is checks that an error states this verdict and no other. One with ErrNoEffect must match ErrTooLarge, too. call names the call.
+// is checks that an error has this verdict and no other. With ErrNoEffect it must match ErrTooLarge, too. call names the call for messages.
 func (b *bounded) is(call string, err, verdict error) {
 	b.Helper()
 	for _, v := range []error{oncehttp.ErrNoEffect, oncehttp.ErrFinal, oncehttp.ErrOutcomeUnknown} {
@@ -107,7 +107,7 @@ func (b *bounded) is(call string, err, verdict error) {
 	}
 }
 
-// stands checks the state of a record, and the number of all sends. Without a state there must be no record. It returns the record.
+// stands checks the state of a record, and the number of all sends so far. Without states there must be no record. It returns the record.
 func (b *bounded) stands(id persist.ID, sends int, states ...persist.State) persist.Record {
 	b.Helper()
 	rec, err := b.j.Get(b.Context(), id)
@@ -123,7 +123,7 @@ func (b *bounded) stands(id persist.ID, sends int, states ...persist.State) pers
 	return rec
 }
 
-// tooLargeRepeats returns the rows of requests that are too large under the key of an existing record.
+// tooLargeRepeats returns the tests of requests that are too large for the journal, under the key of an existing record.
 func tooLargeRepeats() map[string]func(b *bounded) {
 	return map[string]func(b *bounded){
 		"under a pending key": func(b *bounded) {
@@ -166,8 +166,8 @@ func tooLargeRepeats() map[string]func(b *bounded) {
 	}
 }
 
-// tooLargeRequests returns the rows of requests that are too large, or nearly so, under a free key: in another part than the body, by another
-// way, at the bound itself, many at once.
+// tooLargeRequests returns the tests of requests that are too large for the journal, or nearly so, under a free key: in another part than the body,
+// by another method, at the bound itself, many at once.
 func tooLargeRequests() map[string]func(b *bounded) {
 	return map[string]func(b *bounded){
 		"by a RoundTripper": func(b *bounded) {
@@ -259,7 +259,7 @@ func tooLargeResolutions() map[string]func(b *bounded) {
 	}
 }
 
-// tooLargeAnswers returns the rows of answers of the API that are too large and do not simply end a Do.
+// tooLargeAnswers returns the tests of answers of the API that are too large for the journal, and do not simply end a Do.
 func tooLargeAnswers() map[string]func(b *bounded) {
 	return map[string]func(b *bounded){
 		"a page that proves nothing": func(b *bounded) {
@@ -305,8 +305,8 @@ func tooLargeAnswers() map[string]func(b *bounded) {
 	}
 }
 
-// TooLarge checks requests and answers near bound, the bound of a journal's server: nothing untrue is said
-// of a request, and no operation stays for its answer's sake.
+// TooLarge checks requests and answers near bound, the largest size that a journal's server takes. No error may say something untrue of a request,
+// and no operation may stay unfinished because of its answer.
 func TooLarge(t *testing.T, j persist.Journal, bound int) {
 	for part, rows := range map[string]map[string]func(b *bounded){
 		"request": tooLargeRequests(), "repeat": tooLargeRepeats(), "answer": tooLargeAnswers(), "resolution": tooLargeResolutions(),

@@ -16,8 +16,9 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// UsedKey checks the rows of used keys: they have no text, and every way to a record finds them. texts has, by the name of each table with such rows, an
-// expression for a whole row as text. narrow is the table of used keys with a condition for a row with nothing but their columns.
+// UsedKey checks the rows of used keys, what is left of erased records: they have no text, and each call for a record finds them. texts has, by the
+// name of each table with such rows, an expression for a whole row as text. narrow is the table of used keys with a condition for a row with nothing
+// but their columns.
 func UsedKey(t *testing.T, e Engine, texts map[string]string, narrow string, sealed bool) {
 	ctx, j, reader := t.Context(), e.Open(t, e.Address, 30*time.Second), e.Reader(t)
 	if sealed {

@@ -26,8 +26,8 @@ type Used struct {
 	Sizes  func(b *testing.B) map[string]int64 // of the parts of the table, in bytes
 }
 
-// UsedKeys makes keys used keys, atOnce at a time, and prints the bytes for each key: of the table with its indexes, and of each part. Sweeps meet
-// the rows in the order of their ids, which is random.
+// UsedKeys measures the bytes that a used key, what is left of an erased record, takes: in the table, and in each index. It makes keys of them,
+// atOnce at a time. Sweeps meet the rows in the order of their ids, which is random.
 func UsedKeys(b *testing.B, u Used, keys, atOnce int, sealed bool) {
 	ctx, j := b.Context(), u.Open(b, u.Address, time.Minute)
 	if sealed {

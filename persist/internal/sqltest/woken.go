@@ -110,7 +110,7 @@ const soon = 45 * time.Second
 // idle is the time without work before something is enqueued: a process looks anyway if it has just ended an operation.
 const idle = 200 * time.Millisecond
 
-// says waits for the next line that the process prints, and checks that it has a text.
+// says waits for the next line of the listener process, and checks that it has a text.
 func (w *woken) says(text string) {
 	w.t.Helper()
 	select {
@@ -148,9 +148,9 @@ func (w *woken) sends(enqueue func(*http.Request, oncehttp.Key) error) time.Dura
 	return time.Since(start)
 }
 
-// Woken runs a journal in another process, with a look by itself once a minute, and enqueues in this one: each operation
-// is sent at once. commit, unless it is nil, begins a record in a transaction of its own, and says so afterwards. breakIt,
-// unless it is nil, breaks the listening connection. args are those of the role "listener".
+// Woken runs a journal in another process, which looks by itself once a minute only, and enqueues in this one: the other must send each operation at
+// once. commit, unless it is nil, begins a record in a transaction of its own, and notifies afterwards. breakIt, unless it is nil, breaks the
+// listening connection. args are those of the role "listener".
 func Woken(t *testing.T, j persist.Journal, args []string, commit func(persist.Record) error, breakIt func()) {
 	w := startListener(t, j, args)
 	w.says("listening")
@@ -173,8 +173,8 @@ func Woken(t *testing.T, j persist.Journal, args []string, commit func(persist.R
 	t.Logf("the longest way from Enqueue to the other process's send took %v", longest)
 }
 
-// Polling runs a journal in another process, unable to hear this one: it says so, with this text in its reason, and
-// sends the operations found by it.
+// Polling runs a journal in another process that cannot hear this one. It must report that, with this text in its reason, and send the operations
+// that it finds by itself.
 func Polling(t *testing.T, j persist.Journal, args []string, reason string) {
 	w := startListener(t, j, args)
 	w.says(reason)
