@@ -134,8 +134,8 @@ func (f Fault) status() int {
 	}
 }
 
-// before reports whether the fault takes the place of handling the request: no effect, no claim on the key. (Late
-// handles it afterwards.)
+// before reports whether the fault prevents that the request is handled: it then has no effect, and does not use the key. (Late handles it
+// afterwards.)
 func (f Fault) before() bool {
 	switch f.Kind {
 	case DropBefore, Reset, Hang, Answer, Redirect, HugeError, Late:

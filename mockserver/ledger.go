@@ -129,7 +129,7 @@ func (l *Ledger) violated(v Violation) {
 	}
 }
 
-// witness returns the number of effects of one reference (0 for an unknown one), and of all requests.
+// witness returns the number of effects of one operation, by its reference (0 for an unknown one), and of all requests. Tests ask it.
 func (l *Ledger) witness(reference string) (count, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -133,8 +133,8 @@ func (l *lists) add(r *http.Request, body []byte, created listed, resource map[s
 	l.made = append(l.made, created)
 }
 
-// asks reports whether the query has a parameter of lists, so that it asks for one even if the collection is empty.
-// The error names a parameter that the mock does not know.
+// asks reports whether the query has a parameter of the API's lists. Then it asks for a list, even an empty one. The error names a parameter that the
+// mock does not know.
 func (l *lists) asks(query url.Values) (list bool, err error) {
 	for name := range query {
 		switch name {

@@ -17,8 +17,8 @@ func (s *Server) redelivery(x *exchange) *exchange {
 	return again
 }
 
-// handleUnawaited handles a redelivery, and drops the answer. For a bug with Late the answer counts as delivered, as if a proxy had read it. A
-// handler that aborts the connection is no error here.
+// handleUnawaited handles a request that is delivered once more, and drops the answer: no client waits for it. For a bug with Late the answer counts
+// as delivered, as if a proxy had read it. A handler that aborts the connection is no error here.
 func (s *Server) handleUnawaited(x *exchange) {
 	defer func() {
 		if crash := recover(); crash != nil && crash != http.ErrAbortHandler {

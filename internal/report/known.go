@@ -64,7 +64,7 @@ func (k *Known) Has(id string) bool {
 	return listed
 }
 
-// Why returns the reason in the list for the case.
+// Why returns the reason that the list of known failures gives for a case; "" without one. k may be nil.
 func (k *Known) Why(id string) string {
 	if k == nil {
 		return ""

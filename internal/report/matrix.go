@@ -110,7 +110,7 @@ func (t *texter) cells(row matrixRow) string {
 	return strings.Join(cells, "  ")
 }
 
-// prepareAll prepares each report.
+// prepareAll returns each report in the form for writers: a copy without secrets, see prepare.
 func prepareAll(reports []*Report, o Options) []*Report {
 	prepared := make([]*Report, len(reports))
 	for i, r := range reports {

@@ -23,7 +23,7 @@ type canvas struct {
 	nameMax      int // runes of a lane's name
 }
 
-// Two drawings are made: one for a screen, and one for a phone.
+// wide returns the measures of a drawing for wide screens.
 func wide() canvas { return canvas{width: 960, label: 132, nameMax: 20} }
 
 // narrow returns the measures of a drawing for small screens.

@@ -105,7 +105,7 @@ func otherAccount(h http.Header, rec *persist.Record) string {
 	return ""
 }
 
-// isOnly reports whether a header has this one line and no other.
+// isOnly reports whether a header has exactly this one line.
 func isOnly(lines []string, line string) bool { return len(lines) == 1 && lines[0] == line }
 
 // withoutOmitted spells a URL without the query parameters in the record's Omitted.

@@ -144,7 +144,7 @@ func hopByHop(name string) bool {
 	return false
 }
 
-// isToken: RFC 9110 section 5.6.2.
+// isToken reports whether s is a token of RFC 9110 section 5.6.2, such as the name of a header.
 func isToken(s string) bool {
 	notToken := func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)

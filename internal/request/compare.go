@@ -107,15 +107,15 @@ func (s *Snapshot) FingerprintBy(recipe string) (sum []byte, known bool) {
 	return fingerprint(&own)
 }
 
-// target returns the target of a record to u under these rules.
+// target returns the target of a request to u as a record has it under these rules: without the query parameters that they take for credentials.
 func (r *rules) target(u *url.URL, rec *persist.Record) string {
 	secrets := Secrets{Parameters: r.parameters}
 	target, _ := secrets.splitTarget(u.RequestURI(), recordCarrier(rec))
 	return target
 }
 
-// uncompared reports whether s counts a value left out by the rules of a record, and the requests differ in it. If the value
-// was a credential, it is enough if they may differ: the values of a swept record are not known.
+// uncompared reports whether the record's rules leave out a value that counts for s, and the requests differ in it. If the value was a credential, it
+// is enough that they may differ: the values of a swept record are not known.
 func (s *Snapshot) uncompared(standing *persist.Record) bool {
 	if standing.Recipe == s.Record.Recipe {
 		return false

@@ -36,7 +36,7 @@ type UnreadKey struct {
 	Cause error // of the reading
 }
 
-// Error returns the cause's text.
+// Error returns the cause's text: why the request's key could not be read.
 func (e UnreadKey) Error() string { return e.Cause.Error() }
 
 // Unwrap returns the cause.

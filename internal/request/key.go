@@ -27,8 +27,8 @@ type Keys struct {
 	Insert, MakesBusiness bool
 }
 
-// MayMake reports whether New may be asked for requests under a profile. Only a key of the business is put into a body, a
-// form or a query: with another key the same request would be another one each time.
+// MayMake reports whether New, the program's Config.NewKey, may be asked for requests under a profile. Into a body, a form or a query only a key made
+// of business data is put: with another key each time, the same request would be another one.
 func (k *Keys) MayMake(p *profile.Profile) bool {
 	return !k.Required && (!inRequest(p) || k.inserts(p) && k.MakesBusiness)
 }
@@ -53,7 +53,7 @@ type Made struct {
 	Err      error  // of type *Error
 }
 
-// ask calls New for the key of a request. shown is the request as Bodies.Shown gives it. An empty key is an error.
+// ask calls New, the program's Config.NewKey, for the key of a request. shown is the request as Bodies.Shown gives it. An empty key is an error.
 func (k *Keys) ask(shown *http.Request) *Made {
 	key, business, err := k.New(shown)
 	switch {
@@ -65,8 +65,8 @@ func (k *Keys) ask(shown *http.Request) *Made {
 	return &Made{Key: key, Business: business}
 }
 
-// one returns the one key of a request and its spelling on the wire: the call's, the request's own, else the generated one.
-// Two different keys are an error, and so is a key not allowed by the profile.
+// one returns the one key of a request and its spelling on the wire: the key that the call names, or the one in the request, else the generated one.
+// Two different keys are an error, and so is one that the profile does not allow.
 func (k *Keys) one(req *http.Request, p *profile.Profile, named Named, body []byte, given Given, generated string) (key, wire string, err error) {
 	key, wire, err = findKey(req, p, named, body, given)
 	if err == nil && key == "" {

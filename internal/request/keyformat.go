@@ -125,7 +125,7 @@ const (
 	shortBytesMax = 52
 )
 
-// waysOut names the methods of a Key that make a valid one of it under a rule, for an error; "" if there are none.
+// waysOut names, for an error, the methods of oncehttp.Key that make a key valid under a rule; "" if there are none.
 func waysOut(rule profile.KeyRule) string {
 	var ways []string
 	short := min(cmp.Or(rule.MaxBytes, keyBytesMax), shortBytesMax)

@@ -50,8 +50,8 @@ func (n *Named) Scoped() bool {
 	return slices.ContainsFunc(n.Scopes, func(s persist.Scope) bool { return s.Value != "" })
 }
 
-// Named returns the Named of a call, as far as it is known without the body: keys, account, origin, and whose it is. It calls no function of the
-// program but KeepHeader.
+// Named returns the facts about a call's operation that are known without the body: possible keys, account, origin, and the owner. An error of the
+// call has them. It calls no function of the program but KeepHeader.
 func (r *Reader) Named(req *http.Request, p *profile.Profile, given Given) Named {
 	n := Named{Method: Method(req)}
 	n.Account, n.Scopes = r.account(given), scopesOf(req.Header, p)
@@ -96,7 +96,7 @@ func (r *Reader) Like(named Named, rec *persist.Record) bool {
 	return InAccount(rec, named.Account) && !intent.OtherScope(named.Scopes, rec) && rec.Origin == named.Origin && rec.Method == named.Method && target == own
 }
 
-// add adds the keys, except for empty ones and for those already there.
+// add adds keys to those that the request may name. It leaves out empty ones, and those already there.
 func (n *Named) add(keys ...string) {
 	for _, key := range keys {
 		if key != "" && !slices.Contains(n.Keys, key) {

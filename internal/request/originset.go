@@ -19,7 +19,7 @@ const (
 	originSetMax = 42 // digests; one more makes it everyOrigin
 )
 
-// Name is the same for equal lists.
+// Name returns a text that is the same for two lists with the same origins.
 func (o *Origins) Name() string { return o.name }
 
 // Entries returns the origins and patterns of the list in order, each in one spelling, so that two lists can be compared.

@@ -31,7 +31,8 @@ func ContextWithOneOwner(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oneOwner{}, true)
 }
 
-// OneOwner reports whether ctx is one of ContextWithOneOwner.
+// OneOwner reports whether the program has said by ContextWithOneOwner that all its requests have one owner, so that their credentials are not
+// compared.
 func OneOwner(ctx context.Context) bool { return ctx.Value(oneOwner{}) != nil }
 
 // Credentials returns keyed digests of the owner's credentials, as a record has them: no more than persist.CredentialsMax, in
@@ -114,7 +115,7 @@ func IsReference(text string) bool {
 	return is && err == nil && len(b) == 16
 }
 
-// mac returns a keyed digest of texts; purpose tells its uses apart.
+// mac returns a digest of texts under a secret. purpose keeps digests for different uses apart.
 func mac(secret []byte, purpose string, texts ...string) []byte {
 	m := hmac.New(sha256.New, secret)
 	message := appendSized(nil, purpose)

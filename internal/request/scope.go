@@ -12,8 +12,8 @@ import (
 // This file reads the owner of a request from data other than its credentials: the account, and the headers selecting the
 // account of the keys at the API.
 
-// Base returns an account without the scopes made of headers: the place at which every client begins the account's operations, whatever headers it
-// knows.
+// Base returns an account without its scopes, the values of headers that select an account of the API. Every client begins the account's operations
+// there, whatever headers it knows.
 func Base(account string) string {
 	name, scopes := persist.SplitAccount(account)
 	if len(scopes) > 0 && scopes[0][0] == "" {
@@ -22,7 +22,7 @@ func Base(account string) string {
 	return persist.Account(name)
 }
 
-// InAccount reports whether a record stands at the base of an account, or at a place inside it.
+// InAccount reports whether a record is of this account, or of one inside it that headers of its request select.
 func InAccount(rec *persist.Record, account string) bool {
 	return rec.Account == account || Base(rec.Account) == account
 }
@@ -58,7 +58,7 @@ func recordedScopes(secrets *Secrets, scopes []persist.Scope) []persist.Scope {
 	return recorded
 }
 
-// OtherScope reports whether a record is of another scope, by the rules of both.
+// OtherScope reports whether a record is of another account of the API, which a header of its request selects, by the rules of both.
 func (s *Snapshot) OtherScope(rec *persist.Record) bool { return intent.OtherScope(s.Scopes, rec) }
 
 // unclearScopes returns the headers counted as scopes by the rules of the record or of s alone, if the requests differ in them
@@ -81,7 +81,7 @@ func (s *Snapshot) unclearScopes(rec *persist.Record) (names []string) {
 	return names
 }
 
-// counts reports whether a scope of this name is among them.
+// counts reports whether the scopes, the headers that select an account, have one of this name.
 func counts(scopes []persist.Scope, name string) bool {
 	return slices.ContainsFunc(scopes, func(s persist.Scope) bool { return s.Name == name })
 }
@@ -136,5 +136,5 @@ func Unassigned(account string) (none []string) {
 	return none
 }
 
-// Unassigned is the function Unassigned for the account of a call.
+// Unassigned returns the accounts that mean "no account" beside that of the call, see the function Unassigned.
 func (n *Named) Unassigned() (none []string) { return Unassigned(n.Account) }

@@ -34,7 +34,7 @@ func (s *Secrets) named() string {
 	return strings.TrimRight(all, ":")
 }
 
-// inRecipe returns names as a recipe has them: in lower case, in order, each once.
+// inRecipe returns names in the form of a recipe, the rule by which a fingerprint was made: in lower case, in order, each once.
 func inRecipe(names []string, escape func(string) string) string {
 	all := make([]string, 0, len(names))
 	for _, name := range names {

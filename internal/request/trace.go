@@ -76,8 +76,8 @@ func parentOfW3C(line string) string {
 	return traceparent(parts[1], parts[2], parts[3])
 }
 
-// parentOf returns the traceparent for ids: the id of a trace, the id of a span, and the mark of a sampled trace. The mark may
-// be left out.
+// parentOf returns the traceparent for ids: the id of a trace, the id of a span, and the flag of a sampled trace, which may be missing; "" if one is
+// malformed.
 func parentOf(ids []string) string {
 	if len(ids) < 2 {
 		return ""

@@ -72,7 +72,7 @@ func (b *Bodies) runWithin(ctx context.Context, read func() ([]byte, error)) ([]
 	return res.body, res.err
 }
 
-// crashed tells Crashed, if there is one.
+// crashed calls Crashed, if it is set, with a panic of a function that no caller waits for.
 func (b *Bodies) crashed(ctx context.Context, value any, stack []byte) {
 	if b.Crashed != nil {
 		b.Crashed(ctx, value, stack)
@@ -121,7 +121,7 @@ func (b *Bodies) close(req *http.Request, err error) {
 	}
 }
 
-// closeUnheard closes a body for which no caller waits any more. A panic is reported as a crash.
+// closeUnheard closes a body after its caller has left. A panic is reported as a crash.
 func (b *Bodies) closeUnheard(req *http.Request) {
 	returned := false
 	defer func() {

@@ -227,13 +227,13 @@ func (t *trees) open(b **bbolt.Bucket, name []byte) *bbolt.Bucket {
 	return *b
 }
 
-// intents returns the bucket of intents, opened once in a transaction.
+// intents returns the bucket with the records as they were begun (intents), opened once in a transaction.
 func (t *trees) intents() *bbolt.Bucket { return t.open(&t.inIntents, t.names.intents) }
 
-// progress returns the bucket of progress, opened once in a transaction.
+// progress returns the bucket with the changed parts of records (progress), opened once in a transaction.
 func (t *trees) progress() *bbolt.Bucket { return t.open(&t.inProgress, t.names.progress) }
 
-// bodies returns the bucket of bodies, opened once in a transaction.
+// bodies returns the bucket with the large bodies of requests and answers, opened once in a transaction.
 func (t *trees) bodies() *bbolt.Bucket { return t.open(&t.inBodies, t.names.bodies) }
 
 // applyEntries writes the entries of a changed record into the buckets of intents and of progress, or deletes them. key is the record's Seq as bytes.

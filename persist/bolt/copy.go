@@ -70,7 +70,7 @@ func parseHead(b []byte) (h head, ok bool) {
 	return h, bytes.Equal(h.append(nil), b)
 }
 
-// aligned returns the first place for a copy at or behind one.
+// aligned returns the first offset of the file, from at on, at which a copy of pages may begin.
 func aligned(at int64) int64 { return (at + copyAlign - 1) / copyAlign * copyAlign }
 
 // findCopy looks behind the end of the file for copies of the newest commit's pages (the comment at the top of this file says what they are for). It
@@ -99,7 +99,7 @@ func findCopy(f io.ReaderAt, size int64, ms metas) (*commitCopy, error) {
 	return found, nil
 }
 
-// before reports whether another copy is to be preferred to this one.
+// before reports whether another copy of commit pages is to be preferred to this one: it is of a later commit, or was written later.
 func (h *head) before(other *head) bool {
 	return h.txid < other.txid || h.txid == other.txid && h.nth < other.nth
 }

@@ -56,7 +56,8 @@ func (t *tally) number(reason []byte) uint8 {
 	return uint8(n)
 }
 
-// tallyUp counts a record as in v from now on. It is called before the slot of the record changes.
+// tallyUp changes the counts by state for a record that is about to get the slot v, its entry in memory. It is called before the slot changes: the
+// record is taken out of its old count.
 func (s *slots) tallyUp(seq uint64, v *slot) {
 	if was, known := s.get(seq); known {
 		s.add(&was, -1)

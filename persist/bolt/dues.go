@@ -20,8 +20,8 @@ type dues struct {
 	reasons []uint8  // slot.reason of each; nil while all are zero
 }
 
-// dueAt returns a time as the index has it, in nanoseconds. It keeps the order of times. Only those before the year 1678
-// and after 2262 are not told apart: no int64 holds them.
+// dueAt returns a time as a number, in nanoseconds, with the same order. All times before the year 1678 become one number, and all after 2262 another
+// one: no int64 holds them.
 func dueAt(t time.Time) int64 {
 	const most = math.MaxInt64 / int64(time.Second)
 	switch sec := t.Unix(); {
@@ -33,7 +33,7 @@ func dueAt(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// dueTime returns the time of a number of dueAt. The earliest number is the zero time.
+// dueTime returns the time for a number that dueAt has made. The earliest number is the zero time.
 func dueTime(at int64) time.Time {
 	if at == math.MinInt64 {
 		return time.Time{}

@@ -54,7 +54,7 @@ func encodeIntent(r *persist.Record) []byte {
 	return summed(appendIntent(scratch[:0], r))
 }
 
-// summed returns a copy of b with its sum.
+// summed returns a copy of the entry b with its checksum at the end.
 func summed(b []byte) []byte {
 	return appendSum(append(make([]byte, 0, len(b)+sumSize), b...))
 }

@@ -66,8 +66,8 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	return next, nil
 }
 
-// findID returns a record in memory that may be the one of an ID, by its hash, or the erased one that had this ID; 0 if there is none but others. The
-// caller holds mu.
+// findID returns the number (Seq) of a record in memory that may have this ID, by the hash of the ID; the record may also be an erased one that had
+// the ID. It returns 0 if there is none beside others, those already found to have another ID. The caller holds mu.
 func (j *Journal) findID(id persist.ID, hash uint64, others []uint64) uint64 {
 	if seq := j.ids.find(hash, others); seq != 0 || !j.erases {
 		return seq
@@ -86,7 +86,8 @@ func (j *Journal) findID(id persist.ID, hash uint64, others []uint64) uint64 {
 	return 0
 }
 
-// isOf reports whether a record found by findID is the one of the ID. It gives a used key the digests of this ID in full, as after an Erase.
+// isOf reports whether a record found by findID has the ID. A used key, what is left of an erased record, has shortened digests: isOf gives it the
+// digests of this ID in full.
 func (j *Journal) isOf(rec *persist.Record, id persist.ID) bool {
 	if rec.IsOf(id, j.secret[:]) {
 		return true
@@ -110,7 +111,8 @@ func (j *Journal) isOf(rec *persist.Record, id persist.ID) bool {
 	return is
 }
 
-// nameListed gives a used key that a query has selected the digests, in full, of the names in the query.
+// nameListed gives a used key, what is left of an erased record, the full digests of the key and account by which a query has found it. In the file
+// they are shortened.
 func (j *Journal) nameListed(q *persist.Query, rec *persist.Record) {
 	if !rec.Erased {
 		return

@@ -199,8 +199,8 @@ func (j *Journal) take(b *batch) {
 	j.committing, j.collecting = b, &batch{queue: next}
 }
 
-// pass ends the part of a caller that has led a commit. One caller that waits for the next batch is woken to lead it. Without one, a goroutine leads
-// if the time of lazy changes has come. Else nobody leads. The caller holds mu.
+// pass ends the part of a caller that has made a commit for others. It wakes one caller that waits for the next batch, which makes that commit.
+// Without one, a goroutine makes it if the time of changes without a waiting caller has come. The caller holds mu.
 func (j *Journal) pass() {
 	switch next := j.collecting; {
 	// One of them takes the value from the channel; the others see it closed later.

@@ -61,7 +61,7 @@ func (t *idTable) add(hash, seq uint64) {
 	s.count++
 }
 
-// remove takes a Seq out from under the hash of an ID. It does nothing if it is not there.
+// remove removes a record's number (Seq) from the hash of its ID. An unknown number changes nothing.
 func (t *idTable) remove(hash, seq uint64) {
 	if seq > seqMask {
 		if t.far != nil {
@@ -109,11 +109,11 @@ func (t *idTable) all(hash uint64) []uint64 {
 	return list
 }
 
-// home returns the first place to look for a tag.
+// home returns the index at which the search for a tag, a part of a hash, begins.
 func (s *idShard) home(tag uint64) int { return int(tag * uint64(len(s.places)) >> tagBits) }
 
-// run yields the taken places from the home of a tag on, up to the first free one. The home is the place that the tag asks for. A content stands
-// there or, if others were there before, further on in the run.
+// run yields the taken indexes from the home of a tag (where its search begins) up to the first free one. An entry lies at its home or, if others
+// were there before, behind it in this run.
 func (s *idShard) run(tag uint64) func(yield func(at int) bool) {
 	return func(yield func(at int) bool) {
 		if len(s.places) == 0 {
@@ -127,7 +127,7 @@ func (s *idShard) run(tag uint64) func(yield func(at int) bool) {
 	}
 }
 
-// after returns the next place, the first behind the last.
+// after returns the next index of the table; after the last one it is the first.
 func (s *idShard) after(at int) int {
 	if at++; at < len(s.places) {
 		return at
@@ -135,7 +135,7 @@ func (s *idShard) after(at int) int {
 	return 0
 }
 
-// put writes a content, a tag with its Seq, into the first free place from its home on. The shard must have a free place.
+// put writes an entry, a tag with its Seq, at the first free index from its home on, where its search begins. The shard must have a free index.
 func (s *idShard) put(content uint64) {
 	at := s.home(content >> seqBits)
 	for s.places[at] != 0 {
@@ -144,8 +144,8 @@ func (s *idShard) put(content uint64) {
 	s.places[at] = content
 }
 
-// free empties a place. A search ends at an empty place. So free moves a later content into the hole if a search from its home would end there, and
-// goes on with the place that this leaves.
+// free empties an index. A search ends at an empty one. So free moves a later entry into the hole if a search from that entry's home would end there,
+// and goes on with the index that this leaves.
 func (s *idShard) free(hole int) {
 	for at := s.after(hole); s.places[at] != 0; at = s.after(at) {
 		home := s.home(s.places[at] >> seqBits)

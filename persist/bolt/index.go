@@ -109,7 +109,7 @@ func (h hasher) id(account, key string) uint64 {
 	return mix(maphash.String(h.seed, account)^mix(maphash.String(h.seed, key))) & h.mask
 }
 
-// fingerprint returns the hash of a request's fingerprint.
+// fingerprint returns the hash of a request's fingerprint, under which unresolved records are indexed in memory.
 func (h hasher) fingerprint(f []byte) uint64 { return maphash.Bytes(h.seed, f) & h.mask }
 
 // keys returns the hashes under which a record is indexed in memory.

@@ -147,8 +147,8 @@ func (l *listing) next(after uint64) error {
 	return l.read(v)
 }
 
-// read reads the records of l.seqs, and ends early when the bodies are enough for one page. A damaged
-// record becomes an error in the page, and the next one is read.
+// read reads the records with the numbers in l.seqs into the page. It ends early when their bodies are enough for one page. A damaged record becomes
+// an error in the page, and the next one is read.
 func (l *listing) read(v *view) error {
 	size := 0
 	for i, seq := range l.seqs {

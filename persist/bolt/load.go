@@ -267,8 +267,8 @@ func (l *loader) intent(key, value []byte) error {
 	return nil
 }
 
-// used checks the entry of a used key, as intent does for other entries.
-// Errors: persist.ErrCorrupt.
+// used checks the entry of a used key, what is left of an erased record, when a journal is opened, and hands it to the goroutine that fills the
+// indexes. Errors: persist.ErrCorrupt.
 func (l *loader) used(seq uint64, value []byte) error {
 	var rec persist.Record
 	sum, err := openUsed(value, seq, &rec)
@@ -285,7 +285,7 @@ func (l *loader) used(seq uint64, value []byte) error {
 	return nil
 }
 
-// enter hands a record over, together with its neighbours.
+// enter hands a record to the goroutine that fills the indexes. It collects some and hands them over together, which costs less.
 func (l *loader) enter(one loaded) {
 	if l.batch = append(l.batch, one); len(l.batch) >= loadBatch {
 		l.full <- l.batch

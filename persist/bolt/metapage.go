@@ -60,7 +60,7 @@ const (
 	markMagic = 0x6f6e636568747470
 )
 
-// appendMark appends the mark of a transaction: it says that this commit is safely on the disk.
+// appendMark appends a mark: it says that the commit of this transaction is whole and safely on the disk.
 func appendMark(b []byte, txid uint64) []byte {
 	b = binary.BigEndian.AppendUint64(b, markMagic)
 	b = binary.BigEndian.AppendUint64(b, txid)
@@ -81,7 +81,7 @@ func parseMark(page []byte) uint64 {
 	return txid
 }
 
-// mark writes the mark of a commit. It does not sync: the next sync does, at the latest the sync of Close.
+// mark writes the mark that the commit of this transaction is whole. It does not sync: the next sync does, at the latest the sync of Close.
 func (j *Journal) mark(txid uint64) error {
 	j.markSynced = false
 	return j.writeAt(appendMark(j.scratch[:0], txid), int64(txid+1)%2*int64(j.pageSize)+markAt)

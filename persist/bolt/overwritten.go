@@ -20,14 +20,16 @@ type proof struct {
 	state [stateSize]byte
 }
 
-// proofOf returns the proof of the commit with this state and aboutSum.
+// proofOf returns the proof of a commit, by which the journal recognises its own last commit in the file. It is made of the commit's state and of the
+// file's data about itself (aboutSum).
 func proofOf(s *state, about uint64) proof {
 	p := proof{txid: s.txid}
 	s.append(p.state[:0], about)
 	return p
 }
 
-// isIn reports whether a transaction sees the commit as the newest. state is the name of the state entry.
+// isIn reports whether the commit of this proof is the newest that the transaction sees. Otherwise another program has written to the file. state is
+// the name of the state entry.
 func (p *proof) isIn(tx *bbolt.Tx, state []byte) bool {
 	return bytes.Equal(tx.Cursor().Bucket().Get(state), p.state[:])
 }

@@ -359,8 +359,8 @@ func (w *walk) leaf(p *page, r ref) error {
 	return nil
 }
 
-// key returns the key of an entry of a leaf page. If only the beginning of the page was read, it reads the
-// key alone: bbolt follows the order of all keys.
+// key returns the key of an entry of a leaf page. If only the beginning of the page was read, it reads the key alone: bbolt relies on the order of
+// all keys.
 func (w *walk) key(p *page, e element) ([]byte, error) {
 	if e.value <= uint64(len(p.b)) {
 		return p.b[e.key:e.value], nil

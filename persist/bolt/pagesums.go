@@ -32,8 +32,8 @@ func (p *pageSums) sum(b []byte) uint64 { return maphash.Bytes(p.seed, b) }
 // add notes the hash and the size of a page that was just read and verified.
 func (p *pageSums) add(id uint64, b []byte) { p.sums[id] = pageSum{p.sum(b), len(b)} }
 
-// without removes the pages that the commit of the meta page m has as well. The rest are the pages of the newest commit alone. If that other commit
-// is damaged, it removes none.
+// without removes the pages that the commit of the meta page m also has. The rest are the pages of the newest commit alone. If the other commit is
+// damaged, it removes none.
 func (p *pageSums) without(f io.ReaderAt, size int64, m meta) error {
 	s, err := newScanner(f, size, m)
 	if err != nil {

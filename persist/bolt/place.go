@@ -34,9 +34,9 @@ type place struct {
 // placeEvery is how often the path is looked at, at most.
 const placeEvery = time.Second
 
-// check looks at the path, at most once in placeEvery, and returns the result of the last look. Its error
-// matches persist.ErrGone. If doubtful is true, the file at the path may be a copy of the open one, and the
-// caller checks again after its commit: a copy does not show it.
+// check compares the open file with the path, at most once in placeEvery, and returns the result of the last comparison. An error matches
+// persist.ErrGone: the file was moved or replaced. If doubtful is true, the file at the path may be a copy of the open one, and the caller checks
+// again after its commit: a copy lacks that commit.
 func (p *place) check() (doubtful bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

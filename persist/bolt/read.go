@@ -221,8 +221,8 @@ func (j *Journal) queued(seq uint64) bool {
 	return j.committing != nil && j.committing.get(seq) != nil || j.collecting.get(seq) != nil || j.lazy.get(seq) != nil
 }
 
-// overlay returns the queued changes of a record, in the order of their queueing: those of the commit under
-// way, those of the next one, and those without a waiting caller. The caller holds mu.
+// overlay returns the queued changes of a record in one, over which the file's content is read: those of the commit in progress, those of the next
+// one, and those without a waiting caller. The caller holds mu.
 func (j *Journal) overlay(seq uint64) overlay {
 	var o overlay
 	if j.committing != nil {

@@ -115,8 +115,8 @@ func (j *Journal) complete(f io.ReaderAt, size int64, ms metas, pages *pageSums,
 	return j.file.Truncate(end) // a copy left behind belongs to no later commit
 }
 
-// makeNewest makes a commit on the disk the one that counts. It wipes the other meta page, perhaps of a
-// commit cut off by a crash, and then marks the commit there.
+// makeNewest makes a commit that is on the disk the one that counts. It overwrites the other meta page, perhaps of a commit that a crash interrupted,
+// and then marks the commit there as whole.
 func (j *Journal) makeNewest(txid uint64) error {
 	if err := j.writeAt(make([]byte, j.pageSize), int64(txid+1)%2*int64(j.pageSize)); err != nil {
 		return err
@@ -135,8 +135,8 @@ func (j *Journal) markDurably(txid uint64) error {
 	return j.syncMark()
 }
 
-// syncMark brings the last mark to the disk, if it is not there yet. Without it, a crash and a damaged page
-// together would look like a commit cut off by the crash.
+// syncMark makes the last commit's mark durable, if it is not yet. Without it, a crash and a damaged page together would look like a commit that the
+// crash interrupted.
 func (j *Journal) syncMark() error {
 	if j.markSynced {
 		return nil

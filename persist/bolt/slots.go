@@ -44,7 +44,7 @@ const (
 	slotIdentity = ^uint32(0x1ff)
 )
 
-// packed returns the part of the slot kept for every record.
+// packed returns the part of the slot (a record's entry in memory) that is kept for every record. The rest is kept for unfinished ones only.
 func (s slot) packed() packed { return packed{s.rev, s.intentSum, s.progressSum, s.flags} }
 
 // is reports whether any of these flags is set.
@@ -145,7 +145,8 @@ func (s *slots) set(seq uint64, v slot) {
 	s.rank(c)
 }
 
-// owe sets or clears the bit of one slot that tells that its end is owed to Config.OnResult. It keeps the number of all such slots.
+// owe notes whether the end of a record has still to be delivered to Config.OnResult: a bit of its slot, its entry in memory. It keeps the number of
+// all such slots.
 func (s *slots) owe(c *chunk, bit uint64, is bool) {
 	switch was := c.owed&bit != 0; {
 	case is && !was:
@@ -270,7 +271,7 @@ func (c *chunk) mask(w which) uint64 {
 	return m
 }
 
-// masked is set with a bit set or cleared.
+// masked returns the set of bits with one bit set or cleared.
 func masked(set, bit uint64, on bool) uint64 {
 	if on {
 		return set | bit
@@ -278,8 +279,8 @@ func masked(set, bit uint64, on bool) uint64 {
 	return set &^ bit
 }
 
-// contribution returns a slot's part of the digest. The digest is the sum over all slots and so needs no order.
-// A contribution changes whenever an entry of the record changes.
+// contribution returns a record's part of the journal's digest, the sum over all records, which finds damage. It changes whenever an entry of the
+// record changes, and needs no order.
 func (s packed) contribution(seq uint64) uint64 {
 	sum := mix(mix(seq<<1) ^ uint64(s.intentSum))
 	if s.flags&slotChanged != 0 {
@@ -291,7 +292,7 @@ func (s packed) contribution(seq uint64) uint64 {
 // contribution returns the contribution of the slot's packed part.
 func (s slot) contribution(seq uint64) uint64 { return s.packed().contribution(seq) }
 
-// pieceContribution returns the part of a body's piece in the digest of bodies.
+// pieceContribution returns the part of a piece of a body in the digest of all bodies, which finds damage.
 func pieceContribution(key []byte, sum uint32) uint64 {
 	at := binary.BigEndian.Uint64(key)
 	return mix(mix(mix(at)^uint64(binary.BigEndian.Uint32(key[8:]))) ^ uint64(sum))

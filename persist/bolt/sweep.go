@@ -200,8 +200,7 @@ func (j *Journal) decideStrip(rec persist.Record, c change, l *persist.Limits, n
 	return decision{change: c, next: next, account: rec.Account}
 }
 
-// decideUsed decides about a used key: it stays, or is deleted once its time is over.
-// Errors: persist.ErrCorrupt.
+// decideUsed decides about a used key, what is left of an erased record: it stays, or is deleted once its time is over. Errors: persist.ErrCorrupt.
 func (j *Journal) decideUsed(entry []byte, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
 	var rec persist.Record
 	if _, err := openUsed(entry, seq, &rec); err != nil {

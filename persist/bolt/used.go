@@ -144,11 +144,11 @@ func encodeUsed(rec *persist.Record) []byte {
 	return b
 }
 
-// isUsed reports whether an entry of the bucket of intents is that of a used key.
+// isUsed reports whether an entry of the bucket of intents is that of a used key, what is left of an erased record.
 func isUsed(entry []byte) bool { return len(entry) > 0 && entry[0] == envelopeUsed }
 
-// openUsed checks the entry of a used key, and decodes it into an empty record. It returns the checksum in the form that a slot keeps.
-// Errors: persist.ErrCorrupt.
+// openUsed checks the entry of a used key, what is left of an erased record, and decodes it into an empty record. sum is its checksum in the form
+// that memory keeps. Errors: persist.ErrCorrupt.
 func openUsed(entry []byte, seq uint64, rec *persist.Record) (sum uint32, err error) {
 	payload, sum, err := open(entry, kindIntent, seq)
 	if err != nil {

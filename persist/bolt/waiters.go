@@ -36,5 +36,5 @@ func (w *waiters) release(served int, wait time.Duration) {
 	w.now -= served
 }
 
-// missing reports whether the next commit should wait for callers to come back.
+// missing reports whether the next commit should wait a moment: fewer callers wait than for the last one, and they are expected back.
 func (w *waiters) missing() bool { return w.soon && w.now < w.last }

@@ -41,7 +41,7 @@ func (k *check) amend(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
-// settled returns the record as settled.
+// settled returns the record as a person leaves it who settles it with this effect.
 func settled(r persist.Record, effect persist.Effect) persist.Record {
 	r.State, r.HoldReason, r.Effect, r.Answer = persist.StateSettled, "", effect, nil
 	r.Finished, r.LeaseOwner = epoch().Add(5*time.Second), ""
@@ -63,7 +63,7 @@ func replaced(r persist.Record) persist.Record {
 	return r
 }
 
-// reopened returns a settled record as held.
+// reopened returns a settled record as it is after its settlement was taken back: held.
 func reopened(r persist.Record) persist.Record {
 	r.State, r.HoldReason, r.Effect, r.Finished = persist.StateHeld, persist.HoldUnclear, "", time.Time{}
 	r.Answer, r.Unreported, r.KeyTold, r.Told = nil, false, false, false

@@ -255,7 +255,7 @@ func getNotFound(k *check) {
 	}
 }
 
-// getProbe requires of a persist.Prober the results of Get while no transaction is open.
+// getProbe is the case get/probe. A persist.Prober returns the same as Get while no transaction is open.
 func getProbe(k *check) {
 	ctx, j := context.Background(), k.journal()
 	prober, can := persist.As[persist.Prober](j)
@@ -287,7 +287,7 @@ func getProbe(k *check) {
 	}
 }
 
-// beginTrace: a trace of the most bytes stays until a sweep, and no change of the record changes it.
+// beginTrace is the case begin/trace. A record keeps a trace of the largest size until a sweep, and no change of the record changes it.
 func beginTrace(k *check) {
 	j := k.journal()
 	r := record("a", "traced")

@@ -143,7 +143,7 @@ func updateFrozen(k *check) {
 	k.holds(j, r, "an Update with another request, which is frozen")
 }
 
-// updateSendUntil: neither an Update nor a Finish moves SendUntil back. Until then a send may be on its way.
+// updateSendUntil checks that neither an Update nor a Finish moves SendUntil back: until then a send may be on its way.
 func updateSendUntil(k *check) {
 	j := k.journal()
 	early, late := epoch().Add(time.Minute), epoch().Add(time.Hour)
@@ -174,7 +174,8 @@ func moved(r persist.Record) persist.Record {
 	return r
 }
 
-// updateToken: the server's token comes with the mark that the operation may have been sent, or not at all, and stays until the end.
+// updateToken checks the token that a server hands out: an Update stores it together with the mark that the operation may have been sent, or not at
+// all, and it stays until the end.
 func updateToken(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := record("a", "k")

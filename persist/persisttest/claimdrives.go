@@ -9,7 +9,7 @@ import (
 
 // This file holds the cases of what a claim leaves in a record: its drive, and the end of a lost one's sends.
 
-// claimDrives: each claim counts one up, and a renewal, a give-back and an end do not.
+// claimDrives checks Record.Drives: each claim adds one, and a renewal, a give-back and an end do not.
 func claimDrives(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -40,8 +40,8 @@ func claimDrives(k *check) {
 	k.holds(j, k.finish(j, got[0]), "Finish of what Claim took")
 }
 
-// claimDeserted: a claim after the lease of another, which ended by itself, says until when that one's send may be on its way. It stays so
-// through later drives. A lease given back, one's own, and a send that is over by then, say nothing new.
+// claimDeserted checks Record.DesertedUntil. If the lease of another owner ended by itself, a claim notes until when that owner's send may be on its
+// way. Later claims keep it. A lease that was given back, one's own, and a send that is over by then, add nothing.
 func claimDeserted(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)

@@ -46,7 +46,7 @@ func newCountModel(k *check) (d *countModel, ok bool) {
 	return d, d.on(k.journal())
 }
 
-// on sets the journal.
+// on sets the journal that the model compares itself with. ok is false if it does not count.
 func (d *countModel) on(j persist.Journal) (ok bool) {
 	d.journal = j
 	d.counter, ok = persist.As[persist.Counter](j)

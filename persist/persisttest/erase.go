@@ -71,7 +71,7 @@ func namesOf(r *persist.Record) []string {
 	return names
 }
 
-// evidenced are records of every size that have ended, with everything that may be in one.
+// evidenced returns ended records of every size, with each field set that an ended record may have.
 func evidenced(k *check, j persist.Journal) []persist.Record {
 	all := ended(k, j)
 	for i := range all {
@@ -166,7 +166,7 @@ func eraseScoped(k *check) {
 	}
 }
 
-// eraseAgain: the ID that an erased record had is not free for any record, and no change by that ID brings its names back.
+// eraseAgain checks that the ID of an erased record is not free for a new one, and that no change by that ID brings its names back.
 func eraseAgain(k *check) {
 	j := k.journal()
 	eraser, can := persist.As[persist.Eraser](j)

@@ -40,7 +40,7 @@ func others(after time.Duration) []persist.Limits {
 	return all
 }
 
-// sweepEach sweeps under each of the limits. The first sweep must change want records, and all others none.
+// sweepEach sweeps under each of the limits, one after the other. The first sweep must change want records, and all others none.
 func (k *check) sweepEach(j persist.Journal, all []persist.Limits, want int) {
 	for i, l := range all {
 		if i > 0 {

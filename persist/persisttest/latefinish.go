@@ -49,7 +49,7 @@ func finishingLate(run func(*check, persist.Journal, finish)) func(*check) {
 	}
 }
 
-// lateItself: the type of the journal under test embeds no other journal.
+// lateItself checks that FinishesLate returns the journal itself, and not one that it embeds: FinishLate would write past the outer one.
 func lateItself(k *check) {
 	j := k.journal()
 	if late, ok := j.(persist.LateFinisher); ok && late.FinishesLate() != j {
@@ -82,8 +82,8 @@ func lateFields(k *check, j persist.Journal, late finish) {
 	}
 }
 
-// lateRefuses: FinishLate refuses a record missing in the journal. It also refuses a fingerprint, creation time, Seq or Revision
-// different from those in the journal.
+// lateRefuses checks that FinishLate refuses a record that the journal does not have, and one with another fingerprint, creation time, Seq or
+// revision.
 func lateRefuses(k *check, j persist.Journal, late finish) {
 	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))

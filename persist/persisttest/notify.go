@@ -95,7 +95,7 @@ func notifierOf(j persist.Journal) persist.Notifier {
 	return n
 }
 
-// notifyWakes: a notification wakes all listeners. Then the new record can be found.
+// notifyWakes checks that a notification wakes all listeners, and that the new record can be found then.
 func notifyWakes(k *check) {
 	one, two, end, ok := k.twoNotifiers()
 	defer end()
@@ -124,7 +124,7 @@ func notifyWakes(k *check) {
 	_ = again.ended("the end of its context")
 }
 
-// notifyFew: many notifications become few, and the last of them is not lost.
+// notifyFew checks that many notifications become few, and that the last of them is not lost.
 func notifyFew(k *check) {
 	one, two, end, ok := k.twoNotifiers()
 	defer end()
@@ -154,7 +154,7 @@ func notifyFew(k *check) {
 	_ = l.ended("the end of its context")
 }
 
-// notifyClose: a notification before Close arrives, even if Close follows at once.
+// notifyClose checks that a notification before Close arrives, even if Close follows at once.
 func notifyClose(k *check) {
 	one, two, end, ok := k.twoNotifiers()
 	defer end()
@@ -173,7 +173,7 @@ func notifyClose(k *check) {
 	_ = l.ended("the end of its context")
 }
 
-// notifyEnds: Listen ends with its context and with the journal.
+// notifyEnds checks that Listen ends with its context, and with the journal.
 func notifyEnds(k *check) {
 	one, two, end, ok := k.twoNotifiers()
 	defer end()

@@ -170,7 +170,8 @@ func queryDue(k *check) {
 	k.queries(j, all, persist.Query{Account: "a", DueBy: epoch().Add(time.Minute - 1)})
 }
 
-// queryUnresolved asks for one fingerprint, queryAnyUnresolved for all.
+// queryUnresolved is the case query/unresolved: a query for one fingerprint selects its operations with a generated key that are unfinished, or whose
+// end no caller is known to have.
 func queryUnresolved(k *check) {
 	unresolved(k, persist.Query{Unresolved: bytes.Repeat([]byte{1}, 32)})
 }

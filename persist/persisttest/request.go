@@ -126,7 +126,8 @@ func requestKept(k *check) {
 	}
 }
 
-// requestSweep: the request of an answer that was not kept whole goes after its window, and one of an owed result after its delivery.
+// requestSweep checks sweeps of requests: that of an answer not kept whole goes after its window, and that of a result owed to Config.OnResult after
+// its delivery.
 func requestSweep(k *check) {
 	j := k.journal()
 	var all []persist.Record

@@ -26,7 +26,7 @@ func resultCases() []testCase {
 	}
 }
 
-// owed begins a record and holds it, or ends it, with an owed result. It returns the expected record.
+// owed begins a record, and holds it or ends it with a result that is owed to Config.OnResult. It returns the expected record.
 func (k *check) owed(j persist.Journal, r persist.Record, held bool) persist.Record {
 	r.Results = true
 	r = k.begin(j, r)

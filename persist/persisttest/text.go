@@ -26,7 +26,7 @@ func textCases() []testCase {
 	}
 }
 
-// textless returns a record whose text a sweep takes out keep after its end.
+// textless returns a record whose key and account, as texts, a sweep removes keep after its end.
 func textless(account, key string, keep time.Duration) persist.Record {
 	r := record(account, key)
 	r.KeepAnswer, r.KeepText = time.Hour, keep

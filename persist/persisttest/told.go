@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// keyTold finishes a new record with a generated key already told, and returns the expected record.
+// keyTold ends a new record whose generated key a caller was told, and returns the expected record.
 func (k *check) keyTold(j persist.Journal, r persist.Record, unreported bool) persist.Record {
 	r.Generated = true
 	r = finished(k.begin(j, r))

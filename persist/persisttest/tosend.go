@@ -42,7 +42,7 @@ func (k *check) claimToSend(j persist.Journal, account string) (rec persist.Reco
 	return got[0], now, true
 }
 
-// claimed returns a record as a claim leaves it, but for a mark.
+// claimed returns a record as a claim leaves it, without the mark that it may have been sent.
 func claimed(r persist.Record, now time.Time) persist.Record {
 	r.LeaseOwner, r.LeaseUntil = "w", now.Add(time.Hour)
 	r.Revision++
@@ -109,7 +109,7 @@ func claimMarksOnly(k *check) {
 	}
 }
 
-// claimMarksInTime: a claim does not mark a record at its SendBefore or later.
+// claimMarksInTime checks that a claim does not mark a record as maybe sent at its SendBefore or later: it must not be sent then.
 func claimMarksInTime(k *check) {
 	j := k.journal()
 	claimer, ok := k.claimer(j)

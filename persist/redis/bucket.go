@@ -34,7 +34,7 @@ const (
 	indexes
 )
 
-// String returns the name of the key.
+// String returns the name of the index as a part of its Redis key.
 func (i index) String() string {
 	return [indexes]string{
 		"records", "clock", "all", "names", "unfinished", "due", "unresolved", "fingerprints", "finished", "expiring", "tombstones", "unreported", "origins", "owed", "counts", "ages",

@@ -212,7 +212,7 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
-// goneSince reports whether the record of this number is gone, or another one is in its place.
+// goneSince reports, by the answer of a script, whether the record of this number is gone, or another one has its ID.
 func goneSince(number uint64, word string, rest []any) bool {
 	stands, err := numberAt(rest, 2)
 	return word == "gone" || word == "stale" && err == nil && stands != number

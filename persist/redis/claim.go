@@ -79,8 +79,8 @@ func (c *claiming) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// next returns the next n records of this claim by their places in the index, those due for longest first, and each record once. It returns fewer if
-// the index has no more.
+// next returns references to the next n records of this claim, from an index by due time: those due for longest first, each record once. Fewer: the
+// index has no more.
 func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 	for len(refs) < n {
 		if err := c.fill(ctx, n); err != nil {
@@ -103,7 +103,7 @@ func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 	return refs, nil
 }
 
-// fill reads up to n more places for each line, a part of an index, of which all places were taken.
+// fill reads up to n more references for each line (the part of an index in one bucket) that has none left.
 func (c *claiming) fill(ctx context.Context, n int) error {
 	var empty []*line
 	for _, l := range c.lines {
@@ -129,7 +129,7 @@ func (c *claiming) fill(ctx context.Context, n int) error {
 	})
 }
 
-// take reads these records, and claims those that the query selects and nobody has a lease of. A damaged one is noted, and passed over.
+// take reads these records, and claims those that the query selects and nobody has a lease of. A damaged one is noted and left out.
 func (c *claiming) take(ctx context.Context, refs []ref) error {
 	chunk, err := c.j.fetch(ctx, refs)
 	if err != nil {

@@ -180,5 +180,5 @@ func code(err goredis.Error) string {
 	return strings.TrimSuffix(word, ":")
 }
 
-// isRefusal reports whether the server has answered with one of these.
+// isRefusal reports whether the server's error begins with one of these codes.
 func isRefusal(err goredis.Error, codes []string) bool { return slices.Contains(codes, code(err)) }

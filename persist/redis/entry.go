@@ -214,8 +214,8 @@ func intact(body []byte, want codec.Outside) bool {
 	return len(body) == want.Len && (want.Len == 0 || codec.Checksum(body) == want.Sum)
 }
 
-// scores returns the end of a final record and the time of its next possible sweep, as scores. Both are empty for an
-// unfinished record.
+// scores returns the time of a final record's end, and of its next possible sweep, as scores of the sorted sets. Both are empty for an unfinished
+// record.
 func scores(rec *persist.Record) (ended, over any) {
 	if !rec.State.Final() {
 		return "", ""

@@ -182,7 +182,7 @@ func (e missingError) Error() string {
 	return fmt.Sprintf("persist/redis: there is no journal yet under the prefix %q (key %s)", e.prefix, e.place)
 }
 
-// Unwrap returns ErrLayout: it has none.
+// Unwrap returns ErrLayout: a missing journal has no layout.
 func (e missingError) Unwrap() error { return ErrLayout }
 
 // NoJournal returns the prefix of the missing journal.

@@ -87,9 +87,8 @@ func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Re
 	return true
 }
 
-// start chooses the places to read. A query for a key or for one fingerprint selects few records; their places are read
-// at once. Nobody continues such a listing by number. The others are read by number, from all buckets beside each
-// other.
+// start chooses how to read the listing. A query for a key or for one fingerprint selects few records: references to them are read at once. Nobody
+// continues such a listing by number. The others are read by number, from all buckets at the same time.
 func (l *listing) start(ctx context.Context) (err error) {
 	q, j := l.q, l.j
 	switch {
@@ -152,7 +151,7 @@ func (l *listing) next(ctx context.Context) ([]found, error) {
 	}
 }
 
-// take returns the places of the next records, l.rows at most. A place is a record's bucket, id and number.
+// take returns references to the next records, l.rows at most: the bucket, the id and the number of each.
 func (l *listing) take(ctx context.Context) (refs []ref, err error) {
 	if l.streams == nil {
 		n := min(l.rows, len(l.known))
@@ -210,7 +209,7 @@ func (l *listing) fill(ctx context.Context) error {
 	})
 }
 
-// take keeps the places that were read from the index, and notes where the next read begins.
+// take keeps the references that were read from the index, and notes where the next read begins.
 func (s *stream) take(members []goredis.Z) {
 	s.read = make([]ref, 0, len(members))
 	for _, m := range members {

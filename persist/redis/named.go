@@ -17,8 +17,8 @@ import (
 // nameField is the field for the name in the hash of a bucket. A part of a record has a longer one.
 const nameField = "journal"
 
-// giveNames names the buckets of a new journal, and then notes in its place the end of the naming. Until then each Open
-// does it, with the same name.
+// giveNames writes the journal's name (its id) into each bucket of a new journal, and then notes in the journal's hash that all have it. Until then
+// each Open does so. A bucket without a name later shows that Redis was emptied.
 func (j *Journal) giveNames(ctx context.Context, place string) error {
 	_, err := j.runEach(ctx, j.scripts.name, j.buckets, func(int) []any { return []any{j.id} })
 	if err != nil {
@@ -36,8 +36,8 @@ func (j *Journal) mustBe(b *bucket, name any) error {
 	return fmt.Errorf("%w: bucket %d was emptied since the journal was made: what was sent is not known there; restore its append-only file, or use another prefix once you have compared with what the API did", persist.ErrGone, b.number)
 }
 
-// eachNamed is each, with one thing for each of the buckets, for reads with an absence as their possible result: it
-// also checks the buckets' names. Error: persist.ErrGone.
+// eachNamed does the work of each, with one command for each bucket, for reads that may find nothing: it also checks the buckets' names, since an
+// emptied Redis finds nothing, either. Error: persist.ErrGone.
 func (j *Journal) eachNamed(ctx context.Context, buckets []*bucket, ask func(ctx context.Context, p goredis.Pipeliner, i int), answered func(i int, answer goredis.Cmder) error) error {
 	n := len(buckets)
 	return j.each(ctx, 2*n, func(ctx context.Context, p goredis.Pipeliner, i int) {

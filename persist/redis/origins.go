@@ -31,19 +31,19 @@ const (
 // yearOne is added to seconds since 1970, so none is negative.
 const yearOne = 62135596800
 
-// originHash returns the first bytes of the places of an origin.
+// originHash returns the first bytes of the index members of an origin: a part of its hash.
 func originHash(origin string) string {
 	sum := sha256.Sum256([]byte(origin))
 	return string(sum[:originSize])
 }
 
-// needsHash returns the bytes of a place in the index of origins that stand for the needs of a record: a part of their hash.
+// needsHash returns the bytes in an index member that stand for the needs of a record: a part of their hash.
 func needsHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return string(sum[:needsSize])
 }
 
-// groupHash returns the first bytes of a record's place.
+// groupHash returns the first bytes of a record's index member. They stand for its group: account, origin and needs.
 func groupHash(rec *persist.Record) string {
 	return originHash(rec.Origin) + needsHash(rec.Needs().String())
 }
@@ -54,13 +54,13 @@ type groupNames struct {
 	needs string         // the text of its needs
 }
 
-// instant returns a time in the form of places, the same as the script's.
+// instant returns a time in the form of index members, whose order as bytes is that of the times. The scripts write the same form.
 func instant(t time.Time) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(max(t.Unix()+yearOne, 0)))
 	return string(binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond())))
 }
 
-// timeOf returns the time encoded by instant in b.
+// timeOf returns the time that instant has written into b.
 func timeOf(b []byte) time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(b))-yearOne, int64(binary.BigEndian.Uint32(b[8:]))).UTC()
 }

@@ -67,8 +67,8 @@ func (j *Journal) each(ctx context.Context, n int, ask func(ctx context.Context,
 	})
 }
 
-// parts reads some parts of the records at these places; which contains their letters. A record no longer there is nil.
-// Each record is read in one step, so it is never torn.
+// parts reads some parts of the records that refs name; which has the letters of the parts. A record that is gone is nil. Each record is read in one
+// step, so that its parts fit.
 func (j *Journal) parts(ctx context.Context, refs []ref, which string) ([]*entry, error) {
 	entries := make([]*entry, len(refs))
 	err := j.each(ctx, len(refs), func(ctx context.Context, p goredis.Pipeliner, i int) {
@@ -100,8 +100,8 @@ func (j *Journal) fetch(ctx context.Context, refs []ref) ([]found, error) {
 	return chunk, nil
 }
 
-// gather asks all of the buckets for members of a sorted set, and returns the places of their
-// records after a Seq, in order. The ids are the last bytes of the members.
+// gather asks all of the buckets for members of a sorted set, and returns references to their records with a Seq above after, in order. The ids are
+// the last bytes of the members.
 func (j *Journal) gather(ctx context.Context, buckets []*bucket, set index, within goredis.ZRangeArgs, after uint64) ([]ref, error) {
 	members := make([][]string, len(buckets))
 	err := j.eachNamed(ctx, buckets, func(ctx context.Context, p goredis.Pipeliner, i int) {

@@ -96,8 +96,8 @@ func (j *Journal) settle(ctx context.Context, write func(ctx context.Context, re
 	return j.settled(j.write(ctx, false, write))
 }
 
-// settleLate is settle for a write without a waiting caller; the write is lost if it gives up. If there is no
-// connection it tries again, until the limit of the call is over or ctx ends.
+// settleLate does the work of settle for a write that no caller waits for, and that is lost if it gives up. Without a connection it tries again,
+// until the limit of the call is over or ctx ends.
 func (j *Journal) settleLate(ctx context.Context, write func(ctx context.Context, repeated bool) error) error {
 	return j.settled(j.write(ctx, true, write))
 }
@@ -110,8 +110,8 @@ func (j *Journal) settled(doubtful bool, err error) error {
 	return j.failed(err)
 }
 
-// attempt is settle for a write that does no harm, done or not. Its error is never persist.ErrUncertain, since this
-// ends a client's Run.
+// attempt does the work of settle for a write that does no harm, done or not, such as a step of a sweep. Its error is never persist.ErrUncertain,
+// since that ends a client's Run.
 func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context) error) error {
 	_, err := j.write(ctx, false, func(ctx context.Context, _ bool) error { return write(ctx) })
 	return j.failed(err)
@@ -194,7 +194,7 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 	return effect, err
 }
 
-// reload lets the client of a cluster learn the places of the slots soon.
+// reload makes the client of a cluster learn soon which node has which keys. It is called after a failed call: keys may have moved to another node.
 func (j *Journal) reload(ctx context.Context) {
 	if cluster, ok := j.client.(*goredis.ClusterClient); ok {
 		cluster.ReloadState(ctx)

@@ -53,8 +53,8 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return s.total, nil
 }
 
-// shelves returns the indexes of the records that the sweep may change, each with its latest time. Tombstones of keys made by users can be millions:
-// they are read only when they may go, unless a prune shortens their time.
+// shelves returns the indexes of the records that the sweep may change, each with its latest time. There can be millions of tombstones of keys made
+// by users: they are read only when they may go, unless a prune shortens their time.
 func (s *sweeping) shelves() []shelf {
 	answers, keys := shelf{expiring, s.ago(0)}, shelf{tombstones, s.ago(0)}
 	if s.l.Prune && s.l.KeepAnswer != 0 {
@@ -103,7 +103,8 @@ func (s *sweeping) clear(ctx context.Context, from shelf) error {
 	return nil
 }
 
-// places reads the ids of the next records of a shelf, for each bucket. passed tells how many records of the bucket to pass over.
+// places reads the ids of the next records of a shelf (an index with the highest due score), for each bucket. passed tells how many records of the
+// bucket to leave out: they stay as they are.
 func (s *sweeping) places(ctx context.Context, from shelf, passed []int) ([][]string, error) {
 	places := make([][]string, len(passed))
 	err := s.j.each(ctx, len(passed), func(ctx context.Context, p goredis.Pipeliner, i int) {

@@ -19,10 +19,11 @@ import (
 // usedHead is the length of the head of a used key without the packed part.
 const usedHead = 8 + 8 + tokenSize + 1 + 1 + 1
 
-// isUsed reports whether the entry is that of a used key.
+// isUsed reports whether the entry is that of a used key, the rest of an erased record.
 func (e *entry) isUsed() bool { return len(e.head) >= usedHead && e.head[33]&flagUsed != 0 }
 
-// pack makes the entry of an erased record that of a used key. wireKey and id are the record's before it was erased.
+// pack turns the entry of an erased record into that of a used key: little more than that the key was used. wireKey and id are the record's before it
+// was erased.
 func (e *entry) pack(rec *persist.Record, wireKey string, id persist.ID) {
 	b := bytes.Clone(e.head[:usedHead])
 	b[33] |= flagUsed
@@ -45,9 +46,8 @@ func outerHashes(account string) (hashes []byte) {
 	return hashes
 }
 
-// unpack decodes the entry of a used key into an empty record. Its key and account were erased: the record gets names made of its id. outer are the hashes of the
-// accounts around its account.
-// Error: persist.ErrCorrupt.
+// unpack decodes the entry of a used key, the rest of an erased record, into an empty record. Its key and account are gone: the record gets names
+// made of its id. outer has the hashes of the accounts around its account. Error: persist.ErrCorrupt.
 func (e *entry) unpack(b *bucket, rec *persist.Record) (outer []byte, err error) {
 	h, packed := e.head, e.head[usedHead:]
 	var numbers [4]uint64

@@ -13,10 +13,11 @@ import (
 // This file holds the mark of a lost journal: moved or deleted while a batch had it open. A new journal knows nothing of the requests of that batch, so the next
 // batch asks before it makes one.
 
-// lostPath returns the path of the mark of a journal.
+// lostPath returns the path of the mark beside a journal that was lost during a run.
 func lostPath(at place.Place) string { return at.Path + ".lost" }
 
-// markLost leaves the mark. Where it cannot be written, the summary of this run is the only word about it.
+// markLost leaves a mark beside the place of a journal that was moved or deleted while the batch had it open: the next batch asks before it makes a
+// new one. If the mark cannot be written, only the summary of this run says so.
 func markLost(at place.Place) {
 	text := fmt.Sprintf("%s: the journal %s was moved or deleted while a batch had it open. Put it back: a new one knows nothing of what was sent.\n", time.Now().UTC().Format(time.RFC3339), at.Path)
 	_ = os.WriteFile(lostPath(at), []byte(text), 0o600)

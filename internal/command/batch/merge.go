@@ -20,7 +20,7 @@ func sliceSource(entries []entry) func() (entry, bool, error) {
 	}
 }
 
-// fileSource gives the entries of a run.
+// fileSource returns a function that gives the entries of a temporary file, which are sorted, and false after the last.
 func fileSource(r io.Reader) func() (entry, bool, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	return func() (entry, bool, error) {

@@ -50,7 +50,7 @@ type sampled struct {
 	number  int      // in messages
 }
 
-// add takes a row in its turn.
+// add takes the next row into the sample, if it is its turn: of a large input only some rows are taken.
 func (s *sample) add(r *readRow) {
 	s.every = max(s.every, 1)
 	if r.at%s.every != 0 {
@@ -222,7 +222,7 @@ func newFinder(rows []sampled) finder {
 	return f
 }
 
-// stands notes that the journal has a record of the row.
+// stands notes that the journal has a record of this row.
 func (f *finder) stands(row int) { f.standing[row] = true }
 
 // eachOfNewest calls see for the newest records of a journal, about most of them. It goes on after a record that cannot be read.

@@ -59,7 +59,7 @@ func (d *dryRun) replaced(ctx context.Context, r *input.Row, rec *persist.Record
 	return results.Class(results.Mismatch)
 }
 
-// replacedEarlier is replaced for a row whose generation is new, by its generation before.
+// replacedEarlier does the work of replaced for a row with a new generation of its key, by the generation before.
 func (d *dryRun) replacedEarlier(ctx context.Context, r *input.Row) results.Class {
 	if d.plan.generation < 2 {
 		return ""

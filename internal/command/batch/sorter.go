@@ -15,7 +15,7 @@ type sorter struct {
 	runs  []*input.Spool
 }
 
-// add takes an entry.
+// add adds an entry. When the memory is full, the entries go to a temporary file.
 func (s *sorter) add(e entry) error {
 	s.chunk = append(s.chunk, e)
 	if len(s.chunk) < s.most {
@@ -24,7 +24,7 @@ func (s *sorter) add(e entry) error {
 	return s.spill()
 }
 
-// spill writes the chunk to a file of its own, sorted.
+// spill writes the entries in memory to a temporary file, sorted.
 func (s *sorter) spill() error {
 	slices.SortFunc(s.chunk, byKey)
 	run := &input.Spool{Dir: s.dir}

@@ -160,7 +160,7 @@ func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column st
 // marks are the values of --decimal that cannot read a cell seen so far. Safe for concurrent use.
 type marks struct{ noPoint, noComma atomic.Bool }
 
-// see takes a cell.
+// see notes whether an amount can be read with a point, and with a comma, as its decimal mark. Other cells may need the other mark.
 func (m *marks) see(cell string) {
 	lookAt := func(mark string, no *atomic.Bool) {
 		if no.Load() {

@@ -81,7 +81,7 @@ func (s *suspects) addsUp(r *readRow, amount *results.Decimal, rows int, sum *re
 	s.sum.Add(amount)
 }
 
-// see takes a row in its turn.
+// see looks at the next row, and keeps it as a suspect if it may be a mistake, such as a row with a total. Rows must come in their order.
 func (s *suspects) see(r *readRow, p *plan) error {
 	s.amount(r, p)
 	if r.Total != "" {

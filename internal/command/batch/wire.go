@@ -26,7 +26,7 @@ func newWire(workers int) *wire {
 	return &wire{places: make(chan struct{}, workers)}
 }
 
-// join puts the wire into the config of a client, in front of its observer. w may be nil.
+// join lets the wire, which bounds the requests on their way, see the requests of a client with this config, before its own observer. w may be nil.
 func (w *wire) join(cfg *oncehttp.Config) {
 	if w == nil {
 		return
@@ -63,7 +63,7 @@ func (w *wire) seated(ctx context.Context) (within context.Context, end func()) 
 	return context.WithValue(ctx, seatKey{}, s), func() { s.leave(true) }
 }
 
-// Wait returns once the row of ctx has a place, or at the end of ctx.
+// Wait implements oncehttp.Limiter: it returns once the row of ctx has a place, the permission to send, or at the end of ctx.
 func (w *wire) Wait(ctx context.Context) error {
 	s, is := ctx.Value(seatKey{}).(*seat)
 	if !is || s.needsNone() {
@@ -85,14 +85,14 @@ func (w *wire) observe(ctx context.Context, e oncehttp.Event) {
 	}
 }
 
-// needsNone reports whether the row has a place already, or its call has ended.
+// needsNone reports whether the row has its place on the wire, the permission to send, already, or its call has ended.
 func (s *seat) needsNone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.has || s.over
 }
 
-// take notes a place taken from the wire. It gives the place back if the row needs none.
+// take notes that the row has got a place on the wire, the permission to send. It gives the place back if the row needs none any more.
 func (s *seat) take() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *seat) take() {
 	s.has = true
 }
 
-// leave gives the place back, if the row has one. After over the row takes no other.
+// leave gives back the row's place on the wire, the permission to send, if it has one. After over it takes no other.
 func (s *seat) leave(over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -217,7 +217,7 @@ func (a *assigning) everything(ctx context.Context) error {
 	return a.conclude()
 }
 
-// all assigns the wanted operations under none.
+// all assigns those operations without an account that wanted selects.
 func (a *assigning) all(ctx context.Context, wanted func(*persist.Record) bool) error {
 	jobs := make(chan persist.Record)
 	var workers sync.WaitGroup
@@ -240,7 +240,7 @@ func (a *assigning) all(ctx context.Context, wanted func(*persist.Record) bool) 
 	})
 }
 
-// each calls do for every operation under none.
+// each calls do for every operation without an account.
 func (a *assigning) each(ctx context.Context, do func(*persist.Record) error) error {
 	for _, none := range a.none() {
 		err := session.EachRecord(ctx, a.ses, persist.Query{Account: none}, func(rec *persist.Record) error {
@@ -336,7 +336,7 @@ func (a *assigning) find(ctx context.Context, key string) (persist.Record, error
 		a.Path, len(found), words.Clip(key), strings.Join(list, ", "))
 }
 
-// underNone lists the operations under none with a key; if there are none, those with the reference.
+// underNone lists the operations without an account that have this key; if there are none, those with this reference.
 func (a *assigning) underNone(ctx context.Context, key string) (found []persist.Record, err error) {
 	for _, none := range a.none() {
 		err := session.EachRecord(ctx, a.ses, persist.Query{Account: none, Key: key}, func(rec *persist.Record) error {

@@ -6,8 +6,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// look prepares a record for display by a seeing. The lease of a process that died leaves its trace: the end of a send that may still be
-// on its way.
+// look prepares a record for display, by see, which knows the running processes. The lease of a process that died leaves a trace: the end of a send
+// that may still be on its way.
 func look(see interface{ Set(rec *persist.Record) }, rec *persist.Record) {
 	leased := rec.LeaseOwner != ""
 	see.Set(rec)
@@ -24,9 +24,9 @@ func (c clock) attempts(rec *persist.Record) string {
 	return fmt.Sprint(rec.Attempts)
 }
 
-// uncounted reports whether an operation may have had attempts that are not in its record: those of a process that died, or of one that is
-// sending it. Attempts are recorded with the end of their drive. Where nobody has leases, a record does not tell who has died: then
-// only its first drive, and one that was recorded, is known to have ended.
+// uncounted reports whether an operation may have had attempts that are not in its record: those of a process that died, or of one that is sending
+// it. Attempts are recorded with the end of their run. In a journal without leases a record does not tell who has died: then only its first run, and
+// one that was recorded, is known to have ended.
 func (c clock) uncounted(rec *persist.Record) bool {
 	switch {
 	case !rec.MaybeSent || rec.State.Final():

@@ -59,7 +59,7 @@ type keysClaimer struct {
 	persist.Claimer
 }
 
-// Claim is persist.Claimer's.
+// Claim implements persist.Claimer. It claims operations with one of the keys only.
 func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (all []persist.Record, now time.Time, err error) {
 	for _, key := range j.keys {
 		var claimed []persist.Record

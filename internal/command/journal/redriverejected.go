@@ -12,7 +12,7 @@ import (
 // forgottenNamed bounds the keys of forgotten operations in a line.
 const forgottenNamed = 10
 
-// forgotten returns the line about operations of the selection that the journal has forgotten since they were rejected with a status of --status, and that nobody has
+// forgotten returns the line about operations that the journal has forgotten since they were rejected with a status of --status, and that nobody has
 // done since: they need no redrive. --where selects none of them, since their requests are not kept.
 func (r *redriving) forgotten(ctx context.Context) ([]string, error) {
 	if len(r.where) > 0 {

@@ -309,7 +309,7 @@ type older struct {
 	backup time.Time // the earliest
 }
 
-// olderOf counts those of a list.
+// olderOf counts the forgotten operations of a list that are older than a restore of the journal.
 func olderOf(all []forgotten.Operation) (o older) {
 	for i := range all {
 		if at := all[i].Backup; !at.IsZero() {
@@ -321,7 +321,7 @@ func olderOf(all []forgotten.Operation) (o older) {
 	return o
 }
 
-// text returns a clause about them, or "" if there are none.
+// text returns a clause about forgotten operations that are older than a restore of the journal; "" if there are none.
 func (o older) text() string {
 	if o.n == 0 {
 		return ""
@@ -329,7 +329,7 @@ func (o older) text() string {
 	return fmt.Sprintf("%d from before the backup of %s was restored: may have been done since", o.n, o.backup.UTC().Format(time.RFC3339))
 }
 
-// after returns text behind a comma, or "".
+// after returns the clause of text behind a comma; "" if there is none.
 func (o older) after() string {
 	if o.n == 0 {
 		return ""

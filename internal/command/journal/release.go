@@ -147,7 +147,7 @@ type heldOtherwise struct {
 	all map[string]string // the states by KEY@SEEN
 }
 
-// note notes an operation if it was named.
+// note keeps an operation that is held for another reason than a restore, if the user has named it.
 func (h *heldOtherwise) note(rec *persist.Record, named bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,7 +156,7 @@ func (h *heldOtherwise) note(rec *persist.Record, named bool) {
 	}
 }
 
-// say tells why they were not released, and the command that ends each.
+// say prints why these operations were not released, and the command that ends each.
 func (h *heldOtherwise) say(ses *session.Session, stderr io.Writer) {
 	for i, key := range slices.Sorted(maps.Keys(h.all)) {
 		if i >= reasonsShown {

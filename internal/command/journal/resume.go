@@ -276,7 +276,7 @@ type leased struct {
 	free time.Time // when the last of them is free, unless it is renewed; zero: nobody knows
 }
 
-// add counts an unfinished record, prepared by seeing, if somebody has it.
+// add counts an unfinished record if another process has its lease. The record was prepared by look.
 func (l *leased) add(rec *persist.Record, now time.Time) {
 	if rec.LeaseOwner == "" {
 		return
@@ -287,7 +287,7 @@ func (l *leased) add(rec *persist.Record, now time.Time) {
 	}
 }
 
-// say says why they were not sent, and what to do. A process that was killed has them until its lease ends.
+// say prints why operations leased to other processes were not sent, and what to do. A process that was killed has them until its lease ends.
 func (l *leased) say(stderr io.Writer, now time.Time) {
 	if l.n == 0 {
 		return

@@ -180,7 +180,7 @@ func showState(line func(name, format string, args ...any), rec *persist.Record,
 	}
 }
 
-// showText is for people. next is the operation under the next generation of the key; nil: there is none.
+// showText prints a record for people. next is the operation under the next generation of the key; nil: there is none.
 func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known results.Declines, next *persist.Record) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {

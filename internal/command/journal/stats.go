@@ -216,7 +216,7 @@ func (st *Stats) reject(all []forgotten.Operation) {
 	st.Older = st.older.n
 }
 
-// OlderText returns a clause about those of before a restore, or "".
+// OlderText returns a clause about forgotten operations of the time before a restore, or "".
 func (st *Stats) OlderText() string { return st.older.text() }
 
 // count counts an unfinished record.

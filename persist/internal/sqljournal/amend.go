@@ -68,7 +68,7 @@ func (j *Journal) missedEnd(ctx context.Context, conn *sql.Conn, row *Row) (now 
 	return now, nil
 }
 
-// ended returns a condition, with its parameters, for the record of the row if it is final and still as the caller read it.
+// ended returns a condition of SQL, with its parameters, that is true if the row's record is final and still as the caller read it.
 func (r *Row) ended() (where string, args []any) {
 	where, args = "id = ? AND revision = ? AND state >= 2", []any{r.ID, r.Revision}
 	if r.Seq.Valid {

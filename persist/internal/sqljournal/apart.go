@@ -25,9 +25,9 @@ func (j *Journal) usedTable() string {
 	return j.apart.Used(PrimaryKey)
 }
 
-// everywhere returns a query of records, used keys included, with its parameters. format is a SELECT of them from the table "%s", with args as its
-// parameters. If used keys have a table of their own, the query reads both tables, and sees each record in one of them: the server makes the
-// statement on one snapshot, and reads the table of records first.
+// everywhere returns a query of all records, with its parameters, used keys (the rest of erased records) included. format is a SELECT of them from
+// the table "%s", with args as its parameters. If used keys have their own table, the query reads both, and sees each record in one of them: the
+// server makes the statement on one snapshot.
 func (j *Journal) everywhere(format string, args ...any) (query string, all []any) {
 	query, all = strings.Replace(format, "%s", j.d.Records(), 1), args
 	if j.apart != nil {

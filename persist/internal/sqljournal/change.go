@@ -62,7 +62,7 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, false)
 }
 
-// FinishLate is the method of [persist.LateFinisher]: without a connection, it tries again.
+// FinishLate implements [persist.LateFinisher]: it is Finish for an end that no caller waits for. Without a connection, it tries again.
 func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, true)
 }
@@ -132,9 +132,8 @@ func (j *Journal) confirm(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// refuse returns the reason why the standing row was not changed. With errAgain, the standing row is the one read by
-// the caller. Either it has changed twice in the meantime, or row's SendUntil was too early. Then row's SendUntil is
-// now that of the standing row.
+// refuse returns the error for a change that the present row (now) has not taken. errAgain: the row is as the caller read it. Then it has changed
+// twice meanwhile, or the new SendUntil was too early; row then has that of the present row, and the caller tries again.
 func (now *Row) refuse(row *Row) error {
 	state := persist.State(now.State)
 	sameSeq := !row.Seq.Valid || now.Seq == row.Seq

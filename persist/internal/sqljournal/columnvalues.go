@@ -63,7 +63,7 @@ func sweepAt(rec *persist.Record) int64 {
 	return n
 }
 
-// inRange reports whether a column has the exact time.
+// inRange reports whether a column holds the time exactly, and not the nearest possible value.
 func inRange(column int64) bool { return column != tooEarly && column != tooLate }
 
 // instant returns the time of a column's value: the inverse of nanoseconds, for times in range.

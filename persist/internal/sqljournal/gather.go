@@ -66,8 +66,8 @@ type result struct {
 	panicked any // of the driver: the call panics with it
 }
 
-// first returns the first try of a call's statement, made together with those of other calls. It is nil if g is nil: then each call makes a statement
-// of its own. call tells if the row begins a record, and if the call can wait.
+// first returns the first try of a call's statement, one that it shares with other calls. It is nil if g is nil: then each call makes its own
+// statement. call says whether the row begins a record, and whether the call can wait.
 func (g *gather) first(call sharer) firstTry {
 	if g == nil {
 		return nil
@@ -78,8 +78,8 @@ func (g *gather) first(call sharer) firstTry {
 	}
 }
 
-// try makes one try, together with others. Its results are those of Journal.try; errAlone: the row is not served, for
-// a reason to be found by a try alone.
+// try makes one try of a call, in a statement that it shares with others. The results are those of Journal.try. errAlone: the row was not written; a
+// try alone finds out why.
 func (g *gather) try(limited context.Context, me *sharer) (Doubt, error) {
 	g.enter(me)
 	var r result
@@ -163,8 +163,8 @@ func (g *gather) leave(me *sharer) bool {
 	return true
 }
 
-// work is a slot: it makes one statement after another while calls wait for it. It is a goroutine of its own: so the
-// next statement is on its way before the calls served by the last one go on.
+// work makes one shared statement after another while calls wait. It runs in its own goroutine, so that the next statement is on its way before the
+// callers of the last one go on.
 func (g *gather) work() {
 	for calls := g.take(); len(calls) > 0; calls = g.take() {
 		g.make(calls)

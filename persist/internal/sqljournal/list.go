@@ -34,8 +34,8 @@ func (c *condition) and(where string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// named adds the condition for the account and the key of q, or for those of erased, unless it is nil. An erased record keeps its id, and a used key has
-// nothing else.
+// named adds the condition for the account and the key of q to the WHERE clause, or for their digests in erased, unless it is nil. An erased record
+// is found by its id, a hash of its old names.
 func (c *condition) named(q, erased *persist.Query) {
 	if !q.AllAccounts {
 		// '}' follows '|', so these are all accounts with a '|' behind the account.
@@ -63,10 +63,10 @@ func (c *condition) named(q, erased *persist.Query) {
 	}
 }
 
-// selecting returns the condition of the listing, without its After.
+// selecting returns the WHERE clause of the listing, without its After: the number from which it goes on.
 func (l *listing) selecting() condition { return l.j.selectingOf(l.q, l.erased) }
 
-// selecting returns the condition of q for records that are not erased, without its After.
+// selecting returns the WHERE clause of q for records that are not erased, without its After: the number from which a listing goes on.
 func (j *Journal) selecting(q *persist.Query) condition { return j.selectingOf(q, nil) }
 
 // selectingOf returns the WHERE clause for q, without its After. erased, which may be nil, has the digests of q's account and key: erased records are
@@ -149,7 +149,7 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	}
 }
 
-// number returns a Seq as a column has it.
+// number returns a Seq in the form of its column, which is signed.
 func number(seq uint64) int64 { return int64(min(seq, math.MaxInt64)) }
 
 // listing is one List under way.

@@ -39,7 +39,7 @@ func RowID(id persist.ID) []byte {
 	return append(b, account[:accountHash]...)
 }
 
-// keyPrefix returns the common part of all ids of a key, with room for the rest.
+// keyPrefix returns the part that the row ids of all records with this key share. The slice has room for the rest.
 func keyPrefix(key string) []byte {
 	sum := sha256.Sum256([]byte(key))
 	return append(make([]byte, 0, keyHash+accountHash), sum[:keyHash]...)

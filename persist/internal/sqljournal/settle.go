@@ -41,8 +41,8 @@ func (j *Journal) settle(ctx context.Context, first firstTry, write func(ctx con
 	return j.settled(j.repeat(ctx, false, first, write))
 }
 
-// settleLate is settle for a late write: nobody waits for it, and it is lost if settleLate gives up. Without a
-// connection, it tries again, until the limit of the call is over or ctx ends.
+// settleLate does the work of settle for a write that no caller waits for, and that is lost if it gives up. Without a connection, it tries again,
+// until the limit of the call is over or ctx ends.
 func (j *Journal) settleLate(ctx context.Context, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) error {
 	return j.settled(j.repeat(ctx, true, first, write))
 }
@@ -55,8 +55,8 @@ func (j *Journal) settled(inDoubt bool, err error) error {
 	return j.failed(err)
 }
 
-// attempt is settle for a write without harm in either case, done or not done. Its error is never
-// persist.ErrUncertain, since that ends a client's Run.
+// attempt does the work of settle for a write that does no harm, done or not, such as a claim. Its error is never persist.ErrUncertain, since that
+// ends a client's Run.
 func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context, conn *sql.Conn) error) error {
 	_, err := j.repeat(ctx, false, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error { return write(ctx, conn) })
 	return j.failed(err)
@@ -140,7 +140,7 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 	return j.sort(err), err
 }
 
-// sort tells by the error of a statement if it can have taken effect: see Doubt.
+// sort decides by the error of a statement whether it may have taken effect; see Doubt.
 func (j *Journal) sort(err error) Doubt {
 	switch {
 	case err == nil, isOwn(err):

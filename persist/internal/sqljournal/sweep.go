@@ -149,7 +149,7 @@ type shelf struct {
 	apart   bool // of used keys in a table of their own
 }
 
-// by returns the table of the shelf for a SELECT by an index.
+// by returns the table of the shelf, a kind of records to be swept, for a SELECT that uses this index.
 func (s *sweeping) by(of shelf, index Index) string {
 	if of.apart {
 		return s.j.apart.Used(index)
@@ -157,7 +157,8 @@ func (s *sweeping) by(of shelf, index Index) string {
 	return s.j.d.By(index)
 }
 
-// shelves returns the shelves of this sweep: that of records and, if used keys have a table of their own, that of used keys.
+// shelves returns the kinds of records that this sweep goes through: the records, and the used keys (the rest of erased records) if they have their
+// own table.
 func (s *sweeping) shelves() []shelf {
 	of := s.shelf()
 	if s.j.apart == nil {
@@ -168,8 +169,8 @@ func (s *sweeping) shelves() []shelf {
 	return []shelf{of, used}
 }
 
-// shelf returns the range of the index with all possible records of this sweep. The range of a prune is all ended
-// records. Most of it may have to be read: the records shortened by a prune have no place of their own there.
+// shelf returns the range of the sweep index with all records that may be due. For a prune it is all ended records, since a prune shortens their
+// times, and the index does not know by how much.
 func (s *sweeping) shelf() shelf {
 	now := nanoseconds(s.l.Now)
 	over := condition{"sweep_at > 0 AND sweep_at <= ?", []any{now}}
@@ -213,8 +214,8 @@ type place struct {
 	id      []byte
 }
 
-// read reads the next page of a shelf, after the place from, by the index of sweeps. It returns the ids of the due records on it, the place of its
-// last record, and whether more pages follow. It locks nothing.
+// read reads the next page of a shelf, a kind of records to be swept, after the place from, by the index of sweeps. It returns the ids of the due
+// records on it, the place of its last record, and whether more pages follow. It locks nothing.
 func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any, at place, more bool, err error) {
 	c := condition{args: slices.Clone(shelf.due.args)}
 	c.and(shelf.in.where, shelf.in.args...)
@@ -267,7 +268,7 @@ func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 	return err
 }
 
-// keepTexts lets the sweep leave all texts from now on.
+// keepTexts makes the sweep leave all texts of records from now on, since this role has no right to replace them by used keys.
 func (s *sweeping) keepTexts() { s.keepsTexts, s.l.KeepText = true, 0 }
 
 // noteUsed notes in the journal's facts that there are used keys, records without their text, before the first is made. If the database role may not
@@ -380,8 +381,8 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, shelf shelf, rows []R
 	return changed + dropped, err
 }
 
-// remove deletes the rows of a shelf with these ids, and returns their number: another sweep may have deleted used keys meanwhile. Those that were moved are
-// inserted into the table of used keys before.
+// remove deletes the rows with these ids, and returns their number: another sweep may have deleted some meanwhile. The rest of an erased record that
+// moves to the table of used keys is inserted there first.
 func (s *sweeping) remove(ctx context.Context, tx *sql.Tx, shelf shelf, ids []any) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil

@@ -70,7 +70,8 @@ func outerHashes(account string) (hashes []byte) {
 	return hashes
 }
 
-// nameFound gives a used key, found by a listing of one key, the digests of this key, and of the account of the query if it is that, or inside it.
+// nameFound gives a used key, the rest of an erased record, the digests of the key by which a listing has found it, and those of the query's account
+// if it is that one, or inside it.
 func (l *listing) nameFound(row []byte, rec *persist.Record) {
 	if l.q.Key == "" || l.secret == nil {
 		return
@@ -89,8 +90,8 @@ func (l *listing) nameFound(row []byte, rec *persist.Record) {
 // usedPage is the number of rows, used keys or not, among which one page looks for used keys.
 const usedPage = 5000
 
-// hasUnlisted reports whether the listing may select used keys, which have no number. They come after all others. A listing that goes on after a number,
-// or asks for an origin or needs, has none: they lack these.
+// hasUnlisted reports whether the listing may select used keys, the rest of erased records. They have no number, and come after all others. A listing
+// that goes on after a number, or asks for an origin or needs, selects none.
 func (l *listing) hasUnlisted(ctx context.Context) (bool, error) {
 	q := l.q
 	if !selectsEnded(q) || q.After > 0 || q.Origin != "" || q.Needs != "" {
