@@ -75,7 +75,7 @@ func (l *contender) drive(ctx context.Context, workers int, d time.Duration, url
 	return b, context.Cause(ctx)
 }
 
-// plainContender is net/http alone.
+// plainContender returns the comparison without any protection: requests by net/http alone.
 func plainContender() *contender {
 	pool := newPool()
 	client := &http.Client{Transport: pool}
@@ -92,8 +92,8 @@ func plainContender() *contender {
 	}
 }
 
-// onceContender is oncehttp on a new bolt journal in the folder dir. With ownKeys each operation has a business key, not in the
-// order of time; otherwise its key is generated. With same, all operations send the same bytes.
+// onceContender returns oncehttp on a new bolt journal in the folder dir, as one of the compared programs. With ownKeys each operation has a business
+// key, not in the order of time; otherwise its key is generated. With same, all operations send the same bytes.
 func onceContender(dir string, ownKeys, same bool) (*contender, error) {
 	name := "oncehttp + bolt"
 	if !ownKeys {

@@ -26,7 +26,7 @@ type cell struct {
 	raw     float64 // the same for the ratio to the raw log's
 }
 
-// group returns the name of the cell's table.
+// group returns the name of the table with the figures of this load.
 func (c cell) group() string {
 	return fmt.Sprintf("%d ms server, %d workers", c.delay.Milliseconds(), c.workers)
 }

@@ -95,7 +95,8 @@ func (m syncMode) sync(f *os.File) error {
 	return fdatasync(f)
 }
 
-// begin begins n records by as many goroutines as writers, and calls done (unless nil) with each.
+// begin writes the first records of n new operations, by as many goroutines as writers. It calls done (unless nil) with each record. A key that
+// exists already is an error.
 func (b *book) begin(ctx context.Context, n int64, writers int, done func(persist.Record) error) error {
 	now := time.Now()
 	return spread(ctx, n, writers, func(int64) error {
@@ -119,7 +120,7 @@ func (b *book) finish(ctx context.Context, rec persist.Record) error {
 	return b.Finish(ctx, rec)
 }
 
-// fill is begin without waiting for the disk, with one sync at the end. The mode is then syncDisk.
+// fill begins n records as begin does, without waiting for the disk, and syncs once at the end. The mode is then syncDisk.
 func (b *book) fill(ctx context.Context, n int64, done func(persist.Record) error) error {
 	b.mode.Store(int64(syncNone))
 	defer b.mode.Store(int64(syncDisk))

@@ -254,7 +254,7 @@ func loopback() []string { return []string{"http://127.0.0.1:*"} }
 // fleetSchema is the schema of oncehttp's journal in the section's database.
 const fleetSchema = "fleet"
 
-// onceDrainer is Run on a new journal on PostgreSQL.
+// onceDrainer returns Run on a new journal on PostgreSQL, to be compared with other workers that send a backlog.
 func onceDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	opts := postgres.Options{Schema: fleetSchema}
 	if err := postgres.Migrate(ctx, dsn, opts); err != nil {

@@ -109,10 +109,9 @@ func clientContender(name string, do func(*http.Request) (*http.Response, error)
 	}}
 }
 
-// leastContender is no client. It does the least work for Do's promise, in the plainest
-// way: it reads the body, makes a key, hashes the request, keeps both, sends a copy with
-// a time limit while it traces the connection, reads the answer and keeps it. It checks,
-// joins, classifies and finds nothing.
+// leastContender returns a program that does the least work for Do's promise, in the plainest way, and is no client: it reads the body, makes a key,
+// hashes the request, keeps both, sends a copy with a time limit while it traces the connection, reads the answer and keeps it. It checks, joins,
+// classifies and finds nothing.
 func leastContender(wire http.RoundTripper) *contender {
 	var mu sync.Mutex
 	kept := map[string][]byte{}

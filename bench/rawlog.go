@@ -47,7 +47,7 @@ func openRawLog(path string, sync func(*os.File) error) (*rawLog, error) {
 	return &rawLog{file: f, sync: sync, group: &group{wake: make(chan bool, 1)}}, nil
 }
 
-// enter adds an entry to buf. The lock is held.
+// enter adds an entry to the buffer of the next write. The lock is held.
 func (l *rawLog) enter(entry []byte) {
 	l.buf = binary.LittleEndian.AppendUint32(l.buf, uint32(len(entry)))
 	l.buf = binary.LittleEndian.AppendUint32(l.buf, crc32.ChecksumIEEE(entry))
@@ -75,8 +75,8 @@ func (l *rawLog) append(entry []byte) error {
 	return g.err
 }
 
-// lead writes and syncs the entries of the present group, and lets a caller of the next group lead. The lock is not held; the
-// caller is the only one that leads.
+// lead writes and syncs the entries of the callers that wait, and lets one of the next callers do the same. The lock is not held; only one caller
+// does this at a time.
 func (l *rawLog) lead() {
 	l.gather()
 	g, buf := l.group, l.buf
@@ -99,7 +99,8 @@ func (l *rawLog) lead() {
 	close(g.wake)
 }
 
-// gather yields as long as callers join, 8 times at most, and returns with mu locked.
+// gather gives other callers the time to add their entries to the write: it yields the processor as long as callers come, 8 times at most. It returns
+// with mu locked.
 func (l *rawLog) gather() {
 	joined := 0
 	for range 8 {

@@ -190,7 +190,7 @@ func (t *target) want() string {
 	return sign + " " + number(t.Limit) + t.Unit
 }
 
-// got returns the samples in words.
+// got returns the measured values with their unit, for the column beside the wanted limit.
 func (t *target) got() string {
 	if len(t.Samples) == 0 {
 		return "nothing: not measured"

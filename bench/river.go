@@ -47,11 +47,9 @@ func (w *payWorker) Work(ctx context.Context, job *river.Job[payArgs]) error {
 	return err
 }
 
-// riverContender is River with one job for each operation, in a new database: the
-// caller inserts the job and waits until the worker has sent the request. It is
-// tuned: FetchCooldown is 1 ms, since the default of 100 ms would hide everything
-// else, and the pool has as many connections as it can use here. An error: no
-// PostgreSQL at dsn, or no right to create a database.
+// riverContender returns River, a job queue on PostgreSQL, with one job for each operation in a new database: the caller inserts the job and waits
+// until the worker has sent the request. It is tuned: FetchCooldown is 1 ms, since the default of 100 ms would hide everything else, and the pool has
+// as many connections as it can use here. An error: no PostgreSQL at dsn, or no right to create a database.
 func riverContender(ctx context.Context, dsn string) (*contender, error) {
 	database := fmt.Sprintf("oncehttp_bench_%d", os.Getpid())
 	own, err := createDatabase(ctx, dsn, database)

@@ -43,8 +43,8 @@ func (w *callWorker) Work(ctx context.Context, job *river.Job[callArgs]) error {
 	return consume(w.client.Do(req))
 }
 
-// riverDrainer is River with one HTTP call for each job. A job counts at the event of its completion, which River sends after
-// the commit. The database must be empty.
+// riverDrainer returns River, a job queue on PostgreSQL, with one HTTP call for each job, to be compared with Run. A job counts at the event of its
+// completion, which River sends after the commit. The database must be empty.
 func riverDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	db, err := openPool(ctx, dsn)
 	if err != nil {

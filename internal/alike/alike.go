@@ -72,9 +72,9 @@ func (l *Lookalikes) Of(ctx context.Context, call Call) (*persist.Record, error)
 	return nil, nil
 }
 
-// lost is Of among operations begun by this process and missing in the journal, but possibly
-// appearing there later. Of such a record only the ID and the owner count. A note of a record in the journal by
-// now is removed; the other looks find the record. A call with the key named in the error clears the doubt.
+// lost does the search of Of among the operations that this process has begun with an unknown result: the journal does not have them, and may have
+// them later. Of such a record only the ID and the owner are known. Once the journal has the record, its note is removed, and the other searches find
+// it. A call with the key that the error names clears the doubt.
 func (l *Lookalikes) lost(ctx context.Context, call Call, account string) *persist.Record {
 	for {
 		rec, found := l.Notes.Like(account, call.Record, l.Earliest(), call.Read.FingerprintBy)
@@ -109,8 +109,8 @@ type listed struct {
 	asked int // how often a caller has asked for its present state; guarded by lookalikes.mu
 }
 
-// next returns an operation for which stands is true, of several the one asked for least; nil if there is none. left
-// is the number of all operations.
+// next returns one of the operations for which stands is true: the one that callers were given least often; nil if there is none. left is the number
+// of all operations.
 func (a *lookalikes) next(stands func(*persist.Record) bool) (next *listed, left int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,8 +132,8 @@ func (a *lookalikes) drop(ended *listed) {
 	a.recs = slices.DeleteFunc(a.recs, func(one *listed) bool { return one == ended })
 }
 
-// here is Of in a journal used by this process only: by an index, for each existing recipe. It
-// remembers contents without unresolved operations, and does not look for them again before Doubted names them.
+// here does the search of Of in a journal of this process alone: by an index, for each existing recipe (the rule of a fingerprint). It remembers
+// contents without unresolved operations, and searches for them again only after Doubted has named them.
 func (l *Lookalikes) here(ctx context.Context, call Call, account string) (*persist.Record, error) {
 	recipes, known := l.Known.recipes.Of(account)
 	if !known {
@@ -172,22 +172,23 @@ func (l *Lookalikes) here(ctx context.Context, call Call, account string) (*pers
 	return nil, nil
 }
 
-// Doubted notes that an operation may be unresolved from now on. It must be called before a caller can learn of
-// the doubt: else a call of the same request would rely on an earlier look. Records under keys of the business
-// need no note.
+// Doubted notes that an operation may be unresolved from now on, so that the next search for its contents reads the journal again. It must be called
+// before a caller can learn of the doubt: else a call of the same request would rely on an earlier search. Only operations under generated keys are
+// searched for by contents.
 func (l *Lookalikes) Doubted(rec *persist.Record) {
 	if rec.Generated {
 		l.Known.cleared.Doubt(lookAt{request.Base(rec.Account), rec.Recipe, string(rec.Fingerprint)})
 	}
 }
 
-// Assigned is called for an operation moved to an account. It does the same as Doubted, and notes the recipe, which may be new in the account.
+// Assigned is called for an operation that was assigned to an account. It does the work of Doubted, and notes the recipe, the rule of its
+// fingerprint, which may be new in the account.
 func (l *Lookalikes) Assigned(rec *persist.Record) {
 	l.Doubted(rec)
 	l.Known.recipes.Use(rec.Recipe)
 }
 
-// anywhere does the same as Of in a journal with other processes: these may have begun operations by other recipes.
+// anywhere does the search of Of in a journal that other processes use: these may have begun operations by other recipes, the rules of fingerprints.
 func (l *Lookalikes) anywhere(ctx context.Context, call Call, account string) (*persist.Record, error) {
 	all, err := l.unresolved(ctx, lookAt{account: account})
 	if err != nil {
@@ -232,8 +233,7 @@ func (l *Lookalikes) unresolved(ctx context.Context, at lookAt) (unresolvedNow, 
 	})
 }
 
-// add adds the parts of a record that a look needs: no request, no answer. Only the look calls it, before others
-// have u.
+// add adds the parts of a record that the search needs: no request, no answer. Only the search itself calls it, before others have u.
 func (u unresolvedNow) add(rec *persist.Record) {
 	of := content{rec.Recipe, string(rec.Fingerprint)}
 	if u[of] == nil {
@@ -245,7 +245,7 @@ func (u unresolvedNow) add(rec *persist.Record) {
 	}})
 }
 
-// recipes returns the recipes of the operations.
+// recipes returns the recipes of the operations: the rules by which their fingerprints were made.
 func (u unresolvedNow) recipes() (recipes []string) {
 	for of := range u {
 		if !slices.Contains(recipes, of.recipe) {
@@ -295,8 +295,8 @@ func (l *Lookalikes) compareEach(ctx context.Context, call Call, account, recipe
 	return nil, nil
 }
 
-// RunsUndoubted reports whether a call of this process runs the unfinished operation now, and nothing was in doubt
-// before that call. Such a call tells its callers the end, so the operation is in nobody's way.
+// RunsUndoubted reports whether a call of this process runs the unfinished operation now, and nothing was in doubt before that call. Such a call
+// tells its callers the end, so the operation stops no other call.
 func (l *Lookalikes) RunsUndoubted(rec *persist.Record) bool {
 	running, inDoubt := l.Calls.Running(rec.ID)
 	return running && !inDoubt && !rec.State.Final()

@@ -22,7 +22,7 @@ func (l *Lookalikes) Similar(ctx context.Context, named request.Named, account s
 	return rec, err
 }
 
-// similarGenerated is Similar among the operations under generated keys, selected by query.
+// similarGenerated does the search of Similar among the operations with generated keys that query selects.
 func (l *Lookalikes) similarGenerated(ctx context.Context, named request.Named, account string, query persist.Query) (*persist.Record, error) {
 	like := persist.Record{Origin: named.Origin, Method: named.Method, Target: named.Target}
 	if rec, found := l.Notes.Like(account, &like, l.Earliest(), notKnown); found {
@@ -32,8 +32,7 @@ func (l *Lookalikes) similarGenerated(ctx context.Context, named request.Named, 
 	return l.similarAmong(ctx, query, named)
 }
 
-// similarAmong is Similar among the operations selected by query. It returns nil and nil if there is none; after
-// an error, the look is of no use.
+// similarAmong does the search of Similar among the operations that query selects. It returns nil and nil if there is none.
 func (l *Lookalikes) similarAmong(ctx context.Context, query persist.Query, named request.Named) (*persist.Record, error) {
 	for rec, err := range l.Journal.List(context.WithoutCancel(ctx), query) {
 		if err == nil {
@@ -49,7 +48,7 @@ func (l *Lookalikes) similarAmong(ctx context.Context, query persist.Query, name
 	return nil, nil
 }
 
-// notKnown is a function for fingerprints of a request with an unknown body: it knows none.
+// notKnown stands for the fingerprints of a request whose body was not read: none is known.
 func notKnown(string) ([]byte, bool) { return nil, false }
 
 // MayStand reports whether an operation of the same account, origin, method and target stands in the journal, or may yet appear there,

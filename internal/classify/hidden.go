@@ -24,8 +24,8 @@ func (r *reader) byVerdicts(p *profile.Profile) Verdict {
 	return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear}
 }
 
-// proof returns the most cautious outcome proved by the body. It is unknown if the body proves none, was not read whole,
-// or is not one JSON value.
+// proof returns the outcome that the body proves by these verdicts; of several the most cautious one. It is unknown if the body proves none, was not
+// read whole, or is not one JSON value.
 func (c *content) proof(list []profile.Verdict) profile.Proof {
 	if !c.Whole || c.Unread || !json.Valid(c.Body) {
 		return profile.ProvesUnknown

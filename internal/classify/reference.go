@@ -102,7 +102,7 @@ func Repeats(request, resource []byte) bool {
 	return repeats(jsonpointer.Decode(request), jsonpointer.Decode(resource))
 }
 
-// repeats is Repeats for decoded JSON.
+// repeats does the work of Repeats for decoded JSON values.
 func repeats(request, resource any) bool {
 	members, isObject := request.(map[string]any)
 	if !isObject || len(members) == 0 {
@@ -123,7 +123,7 @@ func repeats(request, resource any) bool {
 	return true
 }
 
-// repeatsEach is repeats for each entry of a list.
+// repeatsEach reports whether the resource repeats each entry of a list, see repeats.
 func repeatsEach(list []any, resource any) bool {
 	is, _ := resource.([]any)
 	if len(is) != len(list) || len(list) == 0 {

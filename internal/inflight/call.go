@@ -59,17 +59,18 @@ type panics struct {
 // Number returns the number of the call in its table, from 1 on.
 func (d *doing) Number() uint64 { return d.number }
 
-// Work returns the work of the call, to be waited for by others.
+// Work returns the call as a piece of work: calls made inside its functions of the program are known to be waited for by it, and others may wait for
+// it.
 func (d *doing) Work() *Work { return &d.work }
 
 // Values returns a context for functions of the user during the call. It has the values of the caller that started the call, and it names the call as
 // the work that waits for them. It never ends: other callers may wait for the call, too.
 func (d *doing) Values() context.Context { return &d.values }
 
-// Context returns a context as Values does, but this one ends when the call is given up. Its cause is the reason.
+// Context returns a context with the values of the caller that started the call. It ends when the call is given up, with the reason as its cause.
 func (d *doing) Context() context.Context { return d.ctx }
 
-// Draining returns a context that ends when the call must begin no further attempt. An attempt on the wire goes on.
+// Draining returns a context that ends when the client closes: the call must then begin no further attempt. An attempt on the wire goes on.
 func (d *doing) Draining() context.Context { return d.draining }
 
 // PlainHTTP reports whether one of the callers that wait sees plain HTTP (it uses the client as an http.RoundTripper), and whether one ever did. A
@@ -138,9 +139,9 @@ func (c *Call[R]) Recording() (firstLeft bool) {
 	return c.firstLeft
 }
 
-// Answer gives everybody waiting the result before the call is over. It is called by the function run in Run, once at most.
-// The call keeps its place until this function returns: nobody joins it. The next call of the operation waits for its
-// end, as does a caller of Table.Ended. A result or a panic after Answer reaches no caller: see PanickedLate.
+// Answer gives all waiting callers the result before the call is over. The function run in Run calls it, once at most. The call stays in the table
+// until that function returns: nobody joins it, and the next call of the operation waits for its end. A result or a panic after Answer reaches no
+// caller: see PanickedLate.
 func (c *Call[R]) Answer(result R) {
 	c.result, c.ending = result, make(chan struct{})
 	c.table.mu.Lock()
@@ -197,8 +198,8 @@ func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 	ended = true
 }
 
-// awaitPrevious waits for the previous call, given up or answered, and for any call before it not awaited by the previous
-// one: no two runs of one operation. Errors: ErrGuest, ErrCircle; then the call must not run.
+// awaitPrevious waits for the end of earlier calls of the same operation, which were given up or answered and still run: no two runs of one
+// operation. Errors: ErrGuest if a function of the program takes too long, ErrCircle if the wait would never end; then the call must not run.
 func (c *Call[R]) awaitPrevious() error {
 	never := context.Background()
 	for c.previous != nil {
@@ -260,7 +261,7 @@ func (c *Call[R]) end() {
 	delete(c.table.calls, c.record.ID)
 }
 
-// letGo ends one use of the call's result. The last one releases it.
+// letGo ends one use of the call's result. The last one releases the result, such as the rest of an answer's body.
 func (c *Call[R]) letGo() {
 	c.table.mu.Lock()
 	c.users--

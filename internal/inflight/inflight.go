@@ -57,9 +57,9 @@ const (
 	Started                // the caller started a call, and must see to a call of Call.Run
 )
 
-// Enter lets a caller join the call under way with its operation, or start one. caller is nil if it is refused or would
-// close a circle. same reports whether the request of a call under way is the caller's own. Without same, the caller joins
-// nobody. A call already given up, or answered, is not joined: the next one waits for its end in Run.
+// Enter lets a caller join the running call of its operation, or start one. caller is nil if it is refused, or if its wait would never end: it comes
+// from a function that the running call waits for. same reports whether the request of the running call is the caller's own; without same, the caller
+// joins nobody. A call that was given up, or answered, is not joined: the next one waits for its end in Run.
 func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (caller *Caller[R], arrival Arrival) {
 	by := From(e.Context) // before the lock: the methods of a context are a user's code
 	deadline, bounded := e.Context.Deadline()
@@ -112,7 +112,7 @@ func (c *Call[R]) admit(e Entry, by *Work) *Caller[R] {
 	return caller
 }
 
-// Number returns a number for a call outside the table. No other call of the table has it.
+// Number returns a number for a call that is not in the table. No other call gets it.
 func (t *Table[R]) Number() uint64 { return t.numbers.Add(1) }
 
 // Running reports whether a call is under way with the operation. inDoubt is true if the operation was in doubt before, or
@@ -134,8 +134,8 @@ func (t *Table[R]) Operation(id persist.ID) *persist.Record {
 	return nil
 }
 
-// Ended waits for the end of the calls answered before, of the operations selected by pick, with patience as in Entry.
-// Errors: the cause of ctx, ErrCircle, ErrGuest.
+// Ended waits for the end of answered calls that still write their records, of the operations selected by pick. patience is as in Entry. Errors: the
+// cause of ctx, ErrCircle if the wait would never end, ErrGuest if a function of the program takes too long.
 func (t *Table[R]) Ended(ctx context.Context, patience time.Duration, pick func(persist.ID) bool) error {
 	t.mu.Lock()
 	var answered []*Call[R]
@@ -276,9 +276,8 @@ func (c *Caller[R]) Leave() {
 	}
 }
 
-// leave is Leave for a caller that may still use the result. stays is true if the caller waits for the result: nobody else
-// is left and the call is given up, or it started the call and the end is being recorded. Then it stays in the list, so
-// PlainHTTP and Deadline still see it.
+// leave removes a caller that may still use the result. stays is true if it must wait for the result: nobody else is left and the call is given up,
+// or it started the call and the end is being recorded. Then it stays in the list, so that PlainHTTP and Deadline still count it.
 func (c *Caller[R]) leave() (stays bool) {
 	call, cause := c.call, sanitize.Cause(c.ctx)
 	if cause == nil && c.until != nil {

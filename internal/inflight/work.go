@@ -35,17 +35,19 @@ type Work struct {
 	since   time.Time // start of its stay in a function of the user; zero: it is in none
 }
 
-// NewPass returns the work of a client's pass over the due operations, begun with this context.
+// NewPass returns a piece of work for a client's pass over the due operations: calls made in its functions of the program are known to be waited for
+// by it. ctx is the pass's context.
 func NewPass(ctx context.Context, client any) *Work {
 	return &Work{parent: From(ctx), client: client, pass: true}
 }
 
-// NewStream returns the work of a client's request that is no operation, begun with this context.
+// NewStream returns a piece of work for a client's request that is no operation: calls made in its functions of the program are known to be waited
+// for by it.
 func NewStream(ctx context.Context, client any) *Work {
 	return &Work{parent: From(ctx), client: client}
 }
 
-// NewNaming returns the work of a client making the key of a request, begun with this context.
+// NewNaming returns a piece of work for the call of Config.NewKey: calls made in that function are known to be waited for by it.
 func NewNaming(ctx context.Context, client any) *Work {
 	return &Work{parent: From(ctx), client: client, naming: true}
 }
@@ -55,7 +57,7 @@ func (w *Work) Authorizing(origin string) *Work {
 	return &Work{parent: w, client: w.client, origin: origin}
 }
 
-// End ends the work. From then on From finds nothing in the contexts that carry it. The exception is the work of an Authorize: From finds the work
+// End ends the work. From then on From finds nothing in the contexts of its functions. The exception is a call of Authorize: From finds the work
 // around it there.
 func (w *Work) End() {
 	w.mu.Lock()
@@ -217,7 +219,8 @@ func (w *Work) awaiting() []*Work {
 // has no such value of the contexts around it.
 type RequestKey struct{}
 
-// hidden reports whether contexts for functions of the user lack the value of the key.
+// hidden reports whether a key's value is left out of the contexts for functions of the program: the key of the call's own request is, since a
+// request made there is another one.
 func hidden(key any) bool { return key == RequestKey{} }
 
 // WithoutKey returns a context without the value of RequestKey, which names the one request made with the context.

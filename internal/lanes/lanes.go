@@ -36,14 +36,14 @@ type queuedRecord struct {
 	put time.Time
 }
 
-// New returns empty lanes for this number of workers. limit is the largest number of running operations of one
-// origin; both are at least 1.
+// New returns empty lanes, the queues of claimed operations, one for each origin. limit is the largest number of running operations of one origin;
+// both arguments are at least 1.
 func New(workers, limit int) *Lanes {
 	t := &turns{workers: workers, share: limit, of: map[string]*sends{}}
 	return &Lanes{limit: limit, Wanted: make(chan struct{}, 1), turns: t, work: sync.NewCond(&t.mu), of: map[string]*lane{}}
 }
 
-// Turns returns those of the running operations: half of them may send at a time.
+// Turns returns the permissions to send for the running operations: half of them may send at a time.
 func (l *Lanes) Turns() Turns { return l.turns }
 
 // Put queues records, and does not wait. The caller has asked Room before. After false, which follows Shut,
@@ -68,8 +68,8 @@ func (l *Lanes) Put(records []*persist.Record) bool {
 	return true
 }
 
-// Take waits for a record with room to run, and counts it as running: Done must follow. more is false after Shut;
-// rec is then nil.
+// Take waits for a queued record of an origin that may run one more, and counts it as running: Done must follow. more is false after Shut; rec is
+// then nil.
 func (l *Lanes) Take() (rec *persist.Record, more bool) {
 	l.turns.mu.Lock()
 	defer l.turns.mu.Unlock()
@@ -139,8 +139,8 @@ func (l *Lanes) Divide(origins int) {
 	}
 }
 
-// Room returns the number of operations to claim of an origin; zero if it has enough, or its workers wait for
-// functions of the user. claimed is the number of claimed records of all origins before Put.
+// Room returns the number of operations of an origin that may be claimed now; zero if it has enough, or its workers wait in functions of the program.
+// claimed is the number of records of all origins that are claimed and not yet queued.
 func (l *Lanes) Room(origin string, claimed int) int {
 	l.turns.mu.Lock()
 	defer l.turns.mu.Unlock()

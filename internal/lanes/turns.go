@@ -27,16 +27,16 @@ type Turns interface {
 // Free are turns without a bound.
 type Free struct{}
 
-// Enter implements Turns: there is always a turn.
+// Enter implements Turns. It does not wait: each operation may send at once.
 func (Free) Enter(context.Context, string) error { return nil }
 
-// Leave implements Turns, and does nothing, as the others do.
+// Leave implements Turns. It does nothing: no send waits for a turn, the permission to send.
 func (Free) Leave(string) {}
 
-// Lend implements Turns. It does nothing: no send waits for a turn.
+// Lend implements Turns. It does nothing: no send waits for a turn, the permission to send.
 func (Free) Lend(string) {}
 
-// TakeBack implements Turns. It does nothing: no send waits for a turn.
+// TakeBack implements Turns. It does nothing: no send waits for a turn, the permission to send.
 func (Free) TakeBack(string) {}
 
 // Park implements Turns. It does nothing: no send waits for a turn.
@@ -99,7 +99,8 @@ func (t *turns) Enter(ctx context.Context, origin string) error {
 	return nil
 }
 
-// maySend reports whether one more operation of an origin may send. The caller holds mu.
+// maySend reports whether one more operation of an origin may send now: fewer than the origin's share, and than all turns, are sending. The caller
+// holds mu.
 func (t *turns) maySend(at *sends) bool {
 	return t.sending < max(t.workers/2, 1) && at.under < max(t.share/2, 1)
 }

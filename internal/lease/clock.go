@@ -58,7 +58,7 @@ func NewClock(j persist.Journal) *Clock {
 	return &Clock{journal: shared, own: ownClock, asking: make(chan struct{}, 1)}
 }
 
-// Own reads this process's own clock.
+// Own reads this process's own clock: the wall clock, and the monotonic one beside it.
 func (c *Clock) Own() Moment { return c.own() }
 
 // SetOwn gives the process another wall clock of its own. For tests; not while the clock is in use.
@@ -135,7 +135,8 @@ const syncTries = 3
 
 var errClockSet = errors.New("the clock of this machine was set again and again while the journal told its time")
 
-// Notice is Sync for a caller after a while. It asks only if a clock was set meanwhile, or the machine has slept.
+// Notice asks the journal for the time, as Sync does, but only if this process's clock was set since the last reading, or the machine has slept. It
+// is called after a wait, before a record is judged.
 func (c *Clock) Notice(ctx context.Context, host *Host) error {
 	if last := c.reading(); !last.shown.IsZero() && c.steady(last) {
 		return nil
@@ -143,20 +144,22 @@ func (c *Clock) Notice(ctx context.Context, host *Host) error {
 	return c.Sync(ctx, host)
 }
 
-// fresh reports whether the last reading still counts.
+// fresh reports whether the last reading of the journal's time is young enough to count.
 func (c *Clock) fresh() bool {
 	last := c.reading()
 	_, monotonic := c.own().since(last.after)
 	return !last.shown.IsZero() && monotonic < readingAge && c.steady(last)
 }
 
-// steady reports whether both clocks have advanced alike since a reading.
+// steady reports whether the wall clock and the monotonic clock have advanced alike since a reading. Otherwise the wall clock was set, or the machine
+// slept.
 func (c *Clock) steady(since reading) bool {
 	wall, monotonic := c.own().since(since.after)
 	return (wall - monotonic).Abs() < readingDrift
 }
 
-// answered returns the number of questions to the journal, and the last error.
+// answered returns the number of times that the journal was asked for its time, and the last error. A caller of Sync that has waited for another
+// one's question finds its answer so.
 func (c *Clock) answered() (times int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

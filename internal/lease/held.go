@@ -23,14 +23,15 @@ var (
 	ErrOver      = errors.New("its lease has ended, and the journal could not renew it")
 )
 
-// Stamp implements Leases. The lease has the length of the host, from now on.
+// Stamp implements Leases: it returns this client as the owner, and the end of a new lease. The lease has the length of the host, from now on.
 func (l *held) Stamp() (owner string, until time.Time) {
 	return l.owner, l.table.clock.Now().Round(0).Add(l.host.Length)
 }
 
-// Keep implements Leases. The run may have renewed its lease since the record was read, and a renewal makes no new revision. The length of
-// its leases is not known, since its Config.Lease may be another. A run with timely renewals has at least two thirds left. So half of the rest is added:
-// the sum is at least the run's next renewal. A late run gets a lease of the default length. The lease of a dead client grows by no more.
+// Keep implements Leases: it lengthens the lease of a record in memory, before somebody beside its run writes the record: that write must not shorten
+// it. The run may have renewed the lease since the record was read, which makes no new revision. The length of its leases is not known. A run that
+// renews in time has at least two thirds left, so half of the rest is added: the sum reaches the run's next renewal. A late run gets a lease of the
+// default length. The lease of a dead client grows by no more.
 func (l *held) Keep(rec *persist.Record) {
 	now := l.table.clock.Now().Round(0)
 	if !rec.Leased("", now) {
@@ -40,7 +41,7 @@ func (l *held) Keep(rec *persist.Record) {
 	rec.LeaseUntil = now.Add(max(left+left/2, usual+usual/Renewals))
 }
 
-// Begin implements Leases. A record with the lease of another owner is ignored.
+// Begin implements Leases: it renews the lease of a record until End, while a run may send it. A record with the lease of another owner is ignored.
 func (l *held) Begin(rec *persist.Record) {
 	if rec.LeaseOwner != l.owner {
 		return
@@ -55,7 +56,7 @@ func (l *held) Begin(rec *persist.Record) {
 	at.until, at.lost = rec.LeaseUntil, false
 }
 
-// End implements Leases. A later claim does not belong to that run, although the call may return later.
+// End implements Leases: it ends the run that Begin noted. The lease is renewed no more, unless a claim of this client still holds it.
 func (l *held) End(id persist.ID) {
 	l.table.mu.Lock()
 	defer l.table.mu.Unlock()
@@ -65,14 +66,15 @@ func (l *held) End(id persist.ID) {
 	}
 }
 
-// Runs implements Leases. It is true between Begin and End.
+// Runs implements Leases: it reports whether a run of this client has the operation, between Begin and End.
 func (l *held) Runs(id persist.ID) bool {
 	l.table.mu.Lock()
 	defer l.table.mu.Unlock()
 	return l.table.running(id) != nil
 }
 
-// Latest implements Leases. A record without a run of this client stays as it is.
+// Latest implements Leases: it sets the record's revision to the latest one known, by the claims that this client has made during the run, so that
+// the next change is not refused. A record without a run of this client stays as it is.
 func (l *held) Latest(rec *persist.Record) {
 	l.table.mu.Lock()
 	defer l.table.mu.Unlock()
@@ -81,7 +83,8 @@ func (l *held) Latest(rec *persist.Record) {
 	}
 }
 
-// Changed implements Leases. A record without a run of this client is ignored. Numbers lower than those known are ignored, too.
+// Changed implements Leases: it notes the revision of a record that a run has changed. A record without a run of this client is ignored, and so is a
+// revision lower than the one known.
 func (l *held) Changed(rec *persist.Record) {
 	l.table.mu.Lock()
 	defer l.table.mu.Unlock()
@@ -90,8 +93,8 @@ func (l *held) Changed(rec *persist.Record) {
 	}
 }
 
-// Check implements Leases. A run calls it before each attempt, and again when the request is ready. It may wait
-// for a renewal of the lease, until ctx ends.
+// Check implements Leases: it returns an error if the operation may not be sent, since its lease is lost. A run calls it before each attempt, and
+// again when the request is ready. It may wait for a renewal of the lease, until ctx ends.
 func (l *held) Check(ctx context.Context, id persist.ID) error {
 	known, lost, over := l.table.state(id)
 	if known && over && !lost {
@@ -109,7 +112,7 @@ func (l *held) Check(ctx context.Context, id persist.ID) error {
 	return nil
 }
 
-// Unbroken implements Leases. It is false if this client has no lease of the operation.
+// Unbroken implements Leases: it reports whether this client's lease of the operation has never ended since Begin. It is false without a lease.
 func (l *held) Unbroken(id persist.ID) bool {
 	now := l.table.clock.Now()
 	l.table.mu.Lock()
@@ -121,5 +124,5 @@ func (l *held) Unbroken(id persist.ID) bool {
 // UseClock gives the leases another clock. For tests; not while they are in use.
 func (l *held) UseClock(clock *Clock) { l.table.clock = clock }
 
-// Close implements Leases. The leases end by themselves.
+// Close implements Leases: it ends the renewals. The leases in the journal then end by themselves.
 func (l *held) Close() { l.renewal.close() }

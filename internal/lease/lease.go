@@ -23,7 +23,8 @@ type Host struct {
 	Guard func(ctx context.Context, doing string, f func()) // calls f, and logs a crash of it
 }
 
-// ClaimSending returns the time for sends after a marking claim: Marked lets a send begin for a lease.
+// ClaimSending returns the time for which a send may be on its way after a claim that marks its records as maybe sent: within a lease such a record
+// may be sent without a further write (see Claims.Marked).
 func (h *Host) ClaimSending() time.Duration { return h.Length + h.Sending }
 
 // Leases are those of one client. They are safe for concurrent use.

@@ -27,7 +27,7 @@ type renewal struct {
 	underway sync.WaitGroup
 }
 
-// hold adds a user to the lease of a record, and renews it from now on. It is table.hold otherwise. The caller holds table.mu.
+// hold adds a user to the lease of a record, as table.hold does, and renews the lease from now on. The caller holds table.mu.
 func (r *renewal) hold(rec *persist.Record) *lease {
 	at := r.table.hold(rec)
 	r.arm()
@@ -69,8 +69,8 @@ func (r *renewal) renewAll() {
 	r.arm()
 }
 
-// renew renews leases. A lease that the journal has not renewed is noted as lost; after an error none is, and the leases stay as they were. A lease
-// released meanwhile is left alone. The caller must not hold table.mu.
+// renew renews leases in the journal. A lease that the journal has not renewed is noted as lost. After an error none is, and the leases stay as they
+// were. A lease that was released meanwhile is left alone. The caller must not hold table.mu.
 func (r *renewal) renew(ctx context.Context, ids []persist.ID) {
 	r.table.mu.Lock()
 	asked := make(map[persist.ID]*lease, len(ids))

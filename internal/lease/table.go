@@ -30,8 +30,8 @@ type lease struct {
 	marked time.Time
 }
 
-// begin notes a run of the record, and spends the mark of its claim. The caller holds table.mu, and has a hold for
-// the run.
+// begin notes a run of the record. The mark of its claim, by which one send needs no further write, is used up. The caller holds table.mu, and has
+// called hold for the run.
 func (at *lease) begin(rec *persist.Record) {
 	at.lapsed = false
 	at.runs, at.revision, at.drives, at.enqueued, at.marked = true, rec.Revision, rec.Drives, rec.Enqueued, time.Time{}

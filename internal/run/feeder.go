@@ -187,8 +187,8 @@ func (f *feeder) handOut(batch []persist.Record, left map[persist.ID]bool) (pass
 	return passed, false
 }
 
-// handSoon hands a record to a worker, and waits a third of a lease at most. After false the record was not
-// handed over, and the caller gives it back: the workers wait for limiters, or the pass was broken off.
+// handSoon hands a record to a worker, and waits a third of a lease at most, so that the record's lease does not run out. After false no worker took
+// it in that time, or the pass is being stopped; the caller then releases the record in the journal.
 func (f *feeder) handSoon(rec *persist.Record) bool {
 	timer := time.NewTimer(f.pass.c.cfg.Lease / lease.Renewals)
 	defer timer.Stop()

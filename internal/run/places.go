@@ -68,8 +68,8 @@ func (s *seats) choosePlace(ctx context.Context, op *preparedRequest, running *p
 // placesMax bounds the number of a call's searches for another place.
 const placesMax = 8
 
-// choosePlace chooses the place of an operation by choose, a look at the journal. An error is complete, for the
-// caller of the method called name, and Config.Observe knows of it.
+// choosePlace sets the account under which a call's operation is recorded. The function choose finds it by a search of the journal. A returned error
+// is final for the caller of the method called name: it says that nothing was begun, and has been reported to Config.Observe.
 func choosePlace(ctx context.Context, c *Client, name string, op *preparedRequest, choose func(context.Context, *preparedRequest) error) error {
 	op.took.enter(&op.took.spent.Journal)
 	err := choose(ctx, op)

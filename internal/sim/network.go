@@ -32,7 +32,8 @@ type network struct {
 	account int
 }
 
-// network returns the transport of one life for an account, with the world's bug, if that is one of the transport.
+// network returns the HTTP transport of an account's client in one life: one run of the simulated program, until its crash. A bug of the transport
+// that this simulation tries on purpose is built in.
 func (w *world) network(l *life, account int) http.RoundTripper {
 	return w.bug.transport(&network{w: w, life: l, account: account})
 }

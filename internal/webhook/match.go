@@ -131,8 +131,8 @@ func (h *Handler) byKey(ctx context.Context, e *event, key string) (found persis
 	return found, nil
 }
 
-// named reports whether a record is that of an operation with this key on the wire, at this API. An erased record has a digest of the key; one of which nothing
-// else is kept may be of this API. Errors: the journal's.
+// named reports whether a record is of an operation with this key on the wire, at this API. An erased record has a digest of its key; one of which
+// nothing else is left may be of this API. Errors: the journal's.
 func (h *Handler) named(ctx context.Context, rec *persist.Record, key string) (bool, error) {
 	if rec.Carrier == "none" {
 		return false, nil

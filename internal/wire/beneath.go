@@ -60,8 +60,8 @@ func (b *beneath) connected() {
 	}
 }
 
-// writes notes the name of a header field that is about to be written. Only HTTP/2 has pseudo-headers. In HTTP/1, net/http sends again by itself only
-// what it has not written, and what request.New keeps from it.
+// writes notes the name of a header field that is about to be written: a pseudo-header shows that a stream of HTTP/2 begins. In HTTP/1, net/http
+// sends again by itself only a request that it has not written, or one that package request prevents from that.
 func (b *beneath) writes(name string, _ []string) {
 	if name != ":method" {
 		return

@@ -252,7 +252,7 @@ func (s *Sender) hand(x *exchange, req *http.Request) (*http.Response, error) {
 	return x.roundTrip(s.Transport, req)
 }
 
-// hinted returns err. If a server answered in plain HTTP to TLS, it matches net/http's error that says so.
+// hinted returns err. If a server has answered in plain HTTP to TLS, the result also matches net/http's error that says so.
 func hinted(err error) error {
 	var header tls.RecordHeaderError
 	if errors.As(err, &header) && string(header.RecordHeader[:]) == "HTTP/" {

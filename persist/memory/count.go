@@ -53,7 +53,7 @@ func (t *tally) count(e *entry, reason persist.HoldReason) {
 	t.oldest.Set(e, ordered(e.created))
 }
 
-// leave takes an entry out of the counts, as it was counted last. It does nothing if the entry is not counted.
+// leave removes an entry from the counts by state, as it was counted last. It does nothing if the entry is not counted.
 func (t *tally) leave(e *entry) {
 	switch r := e.counted.reason; {
 	case e.counted.next != 0:

@@ -36,8 +36,8 @@ func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	return q.AnyUnresolved && len(j.unresolved) == 0 || q.Owed && len(j.owed) == 0
 }
 
-// listed is a function of its own, and stays one: nothing is allocated if there is
-// nothing to list.
+// listed yields the records that q selects, up to the Seq last. It is apart from List, and must not be inlined: then List allocates nothing if there
+// is nothing to list.
 //
 //go:noinline
 func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter.Seq2[persist.Record, error] {

@@ -67,7 +67,8 @@ func lockWait(d time.Duration) string {
 	return fmt.Sprintf("SET STATEMENT innodb_lock_wait_timeout=%d FOR ", int(d/time.Second))
 }
 
-// gate returns the name of the table of gates.
+// gate returns the name of the table of gates: its rows are locked by transactions that take a number for a record, so that Barrier can wait for
+// them.
 func (d *dialect) gate() string { return d.prefix + "oncehttp_gate" }
 
 // insert returns an INSERT of one row. Its result is the row that is in the table afterwards: the new one, or the one already there under this key,
@@ -102,7 +103,8 @@ func (d *dialect) insert(sealed bool, seq, from string) string {
 // isSealed reports whether the row is a sealed record's: its needs name the keys of the seal.
 func isSealed(row *sqljournal.Row) bool { return bytes.Contains(row.Needs, []byte(" seal=")) }
 
-// insertValues returns the parameters of insert, with those of from.
+// insertValues returns the parameters of the statement that insert returns: the row's fields without Seq, those of from, and the row's token five
+// times.
 func insertValues(row *sqljournal.Row, from ...any) []any {
 	values := append(slices.Delete(row.Fields(), 1, 2), from...)
 	return append(values, row.Token, row.Token, row.Token, row.Token, row.Token)

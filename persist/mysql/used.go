@@ -15,10 +15,11 @@ import (
 
 // This file has the table of used keys: ended records without their text. In the table of records each null of theirs would have a place in eight indexes.
 
-// used returns the name of the table of used keys.
+// used returns the name of the table of used keys, the rest of erased records.
 func (d *dialect) used() string { return d.prefix + "oncehttp_used" }
 
-// until returns the name of the table of the times from which used keys may be removed. It is an index by hand, without those that are kept for ever.
+// until returns the name of the table with the times from which used keys, the rest of erased records, may be removed. It is an index without those
+// that are kept for ever.
 func (d *dialect) until() string { return d.prefix + "oncehttp_used_until" }
 
 // unused returns the last value of an INSERT into the table of records, null. Its parameter is the token of the row. If the row was inserted and there is a

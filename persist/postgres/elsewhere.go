@@ -23,7 +23,8 @@ type place struct {
 	at   atomic.Pointer[string] // empty: the server does not say
 }
 
-// look reads the place. A role or a server that does not have the function has none, and is not compared.
+// look reads which database the journal is in: the server's identifier and the number of its table. If the role or the server lacks the function for
+// it, there is nothing to compare later.
 func (p *place) look(ctx context.Context) error {
 	at, d := "", p.opts.dialect()
 	err := p.db.QueryRowContext(ctx, "SELECT "+d.here()).Scan(&at)

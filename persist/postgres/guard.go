@@ -32,8 +32,8 @@ const (
 	readOnlyTransaction = "25006"
 )
 
-// told returns the error of a write as one of this package: ErrVolatile if the guard found that the server would lose commits, persist.ErrReadOnly if
-// it takes no writes. Any other error stays as it is.
+// told converts the error of a write into one of this package: ErrVolatile if the guard, a statement before each write, found that the server would
+// lose commits; persist.ErrReadOnly if the server takes no writes. Any other error stays as it is.
 func told(err error) error {
 	var pg *pgconn.PgError
 	switch {
@@ -55,8 +55,8 @@ type conn struct {
 // connOf returns the connection of pgx below a connection of database/sql. driverConn must be a *conn.
 func connOf(driverConn any) *pgx.Conn { return driverConn.(*conn).Conn.Conn() }
 
-// alone reports whether guard goes before a statement: a write in a transaction of its own. A lost notification costs
-// no more than a wait.
+// alone reports whether a statement is a write in a transaction of its own, so that the guard (a check that the server keeps commits) goes before it.
+// A notification needs none: its loss costs no more than a wait.
 func (c *conn) alone(query string) bool {
 	reads := strings.HasPrefix(query, "SELECT ") && !strings.Contains(query, confirm)
 	return c.guards && !reads && !strings.HasPrefix(query, "NOTIFY ") && c.Conn.Conn().PgConn().TxStatus() == 'I'

@@ -169,8 +169,8 @@ func selected(q *persist.Query, all []turn) (turns []turn) {
 	return turns
 }
 
-// allTurns asks each bucket for its turns, the first due record of each group, of the query's origin and needs, or of all. over has, for each bucket,
-// the arguments of the script behind the origin.
+// allTurns asks each bucket for its turns: the first due record of each group. The query's origin and needs select the groups; an empty origin
+// selects all. over has, for each bucket, the IDs of damaged records, which the script passes over.
 func (j *Journal) allTurns(ctx context.Context, q *persist.Query, now time.Time, over map[*bucket][]any) (all []turn, err error) {
 	origin := ""
 	switch {
@@ -208,8 +208,9 @@ func (b *bucket) turnOf(place, sec, nano any) (turn, error) {
 	return turn{ref: ref{bucket: b, id: p[placeSize:]}, group: p[:groupSize], at: time.Unix(secs, nanos).UTC()}, nil
 }
 
-// identify finds the origins and accounts of the turns: it reads a record of each group new to this process. A damaged
-// record goes into over. known is false if a record is damaged or has gone.
+// identify fills in the names of the groups: the origin, account and needs common to a group's records. It reads one record of each group that this
+// process has not met. If that is damaged, its ID goes into over; if it is damaged or has gone, known is false, and the caller asks for the turns
+// again.
 func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]any) (known bool, err error) {
 	var refs []ref
 	var groups []string

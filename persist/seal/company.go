@@ -20,8 +20,8 @@ const (
 	factSealing = "sealing" // begun in clear, and sealed from some record on
 )
 
-// fact returns the value of the journal's fact that says how its records are sealed: with keys from the beginning, from some time on, or with hashed
-// keys under this HashKey.
+// fact returns the text kept in the journal, under the name persist.FactSeal, on how its records are sealed: from the first record, from a later one
+// on, or with keys hashed by this HashKey.
 func (s *Sealer) fact() []byte {
 	switch {
 	case s.plain:
@@ -108,7 +108,7 @@ type company struct {
 	keys [sha256.Size]byte // of all keys, in their order
 }
 
-// Sealed returns the error for a user of the journal without its keys.
+// Sealed returns persist.ErrSealed: a user of this journal in the process works without its keys, or with other ones.
 func (*company) Sealed() error {
 	return fmt.Errorf("%w: this process seals the journal; use the one that Sealer.Journal returned", persist.ErrSealed)
 }

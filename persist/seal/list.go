@@ -64,7 +64,7 @@ type head struct {
 	over bool
 }
 
-// advance reads the next record of the listing, or notes its end.
+// advance reads the next record of one of the merged listings, or notes its end.
 func (h *head) advance() {
 	var more bool
 	h.rec, h.err, more = h.next()

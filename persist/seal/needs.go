@@ -64,8 +64,8 @@ func sealedNeeds(n persist.Needs, begun, writes *key) string {
 	return n.Lock(ids, writes.hide(n.String())).String()
 }
 
-// needsAbove returns a text of the journal below in the form of this one. It is opened if all keys are there. It is
-// marked if its record should be sealed and is not. Else it stays as it is.
+// needsAbove converts a text of needs from the journal below: it is decrypted if all keys are there. It gets a mark if its record should be sealed
+// and is not. Else it stays as it is.
 func (s *Sealer) needsAbove(text string) string {
 	n := persist.ParseNeeds(text)
 	switch {
@@ -93,8 +93,8 @@ func (s *Sealer) needsAbove(text string) string {
 	return opened.String()
 }
 
-// needsBelow undoes needsAbove. Any other text stays as it is. A text without keys is that of an unsealed record's
-// needs. It stands for the same needs under any of the keys.
+// needsBelow converts a text of needs into the forms that the journal below may have, the opposite of needsAbove. A text without keys is that of an
+// unsealed record's needs: it stands for the same needs under any of the keys.
 func (s *Sealer) needsBelow(text string) (all []string) {
 	n := persist.ParseNeeds(text)
 	if n.Plain {

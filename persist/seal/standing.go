@@ -31,7 +31,8 @@ func standingOf(rec *persist.Record) persist.Record {
 	return st
 }
 
-// standing returns the plaintext of the standing of rec, whose other parts are sealed.
+// standing returns the data that an encrypted part of the record proves: the fields of rec that stay in clear, and digests of the encrypted parts in
+// sealed.
 func standing(rec, sealed *persist.Record) []byte {
 	st := standingOf(rec)
 	st.Acts = rec.Acts

@@ -36,8 +36,7 @@ func billNumber(e *env) (handler, error) {
 	}, err
 }
 
-// readThenInsert is the design as taught: two requests at once both find no row, and both
-// work.
+// readThenInsert is the faulty design, as it is taught: two requests at once both find no row, and both work.
 func readThenInsert(c *call, db *sql.DB) (answer, error) {
 	ctx := c.Context()
 	var id int
@@ -56,8 +55,8 @@ func readThenInsert(c *call, db *sql.DB) (answer, error) {
 	return a, nil
 }
 
-// insertFirst is the repair. A failure of the work rolls the row back, so that the number may
-// be used again.
+// insertFirst is the repaired design: the row is inserted before the work. A failure of the work rolls the row back, so that the number may be used
+// again.
 func insertFirst(c *call, db *sql.DB) (a answer, err error) {
 	ctx := context.WithoutCancel(c.Context())
 	tx, err := db.BeginTx(ctx, nil)

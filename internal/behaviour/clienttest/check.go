@@ -31,7 +31,8 @@ func ExactlyOne(t *testing.T, err error) {
 	}
 }
 
-// Refused checks err: it has one verdict, matches all of is, and tells the standing state.
+// Refused fails the test unless err has exactly one verdict of the SDK, matches all errors of is, and names the operation's state, if it is an
+// *oncehttp.Error.
 func Refused(t *testing.T, err error, state persist.State, is []error) {
 	t.Helper()
 	ExactlyOne(t, err)
@@ -72,7 +73,8 @@ func Idle(t *testing.T, c *oncehttp.Client, j persist.Journal) {
 	}
 }
 
-// freed is Free for a record.
+// freed fails the test if a call of this process has the record's operation. It tries to abandon the operation by an outdated record: if no call has
+// it, that is refused as stale, and not because the operation is in flight.
 func freed(t *testing.T, c *oncehttp.Client, rec persist.Record) {
 	t.Helper()
 	rec.Sends++ // makes it outdated

@@ -18,7 +18,7 @@ func Square(t *testing.T) *profile.Profile {
 	return p
 }
 
-// SquarePay returns a payment for it, to a till.
+// SquarePay returns a request for a payment by the API of the profile square, to the test's server.
 func SquarePay(t *testing.T) *http.Request {
 	t.Helper()
 	return clienttest.Request(t, "POST", "http://mock.test/v2/payments", SquarePayment)

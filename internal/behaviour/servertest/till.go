@@ -66,5 +66,5 @@ func Ticketed() *profile.Profile {
 	return p
 }
 
-// WithTickets configures a client for it.
+// WithTickets gives a client the profile of an API that issues the keys itself: one-time tokens.
 func WithTickets(cfg *oncehttp.Config) { cfg.Profile = Ticketed() }

@@ -59,7 +59,8 @@ func byteOrderOf(head []byte) binary.ByteOrder {
 	return nil
 }
 
-// formOf looks at the beginning of a text.
+// formOf guesses the form of an input from its first 32 KB: its byte order if it is UTF-16, whether it is NDJSON or CSV, whether lines end in CR
+// alone, and CSV's delimiter.
 func formOf(r io.Reader) textForm {
 	in := bufio.NewReaderSize(r, headBytes)
 	mark, _ := in.Peek(4)

@@ -228,7 +228,8 @@ func holdOf(rec *persist.Record) string {
 	return fmt.Sprintf("%q %q %d %s %d %d", rec.Account, rec.Key, rec.Seq, rec.HoldReason, rec.Sends, len(rec.Acts))
 }
 
-// tellAll tells of each of these, some at once.
+// tellAll runs the program of --on-held for each of these held operations, heldRuns at once. After a failure the operation is due again later, each
+// time after a longer pause; a new error text is printed.
 func (h *holds) tellAll(ctx context.Context, due []*heldCall) {
 	jobs := make(chan *heldCall)
 	var runs sync.WaitGroup

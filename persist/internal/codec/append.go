@@ -18,8 +18,7 @@ func appendLength(b, body []byte, outside bool) []byte {
 	return b
 }
 
-// appendTime keeps the instant to the nanosecond, neither zone nor monotonic
-// reading. The zero time is an instant like any other.
+// appendTime appends the time to the nanosecond, without its zone and its monotonic reading. The zero time is a time like any other.
 func appendTime(b []byte, t time.Time) []byte {
 	b = binary.AppendVarint(b, t.Unix())
 	return binary.AppendUvarint(b, uint64(t.Nanosecond()))

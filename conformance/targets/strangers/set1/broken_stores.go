@@ -20,7 +20,8 @@ func newRollback() http.Handler {
 	return l
 }
 
-// claim is keeper.claim. A new key may push the oldest one out, even while that is at work.
+// claim reserves a key for the caller, if it is new: then the result is true, and the caller must execute the request. A new key removes the oldest
+// one of more than 5,000, even while its request is at work.
 func (o *ordered) claim(id, print string) (*entry, bool) {
 	e, mine := o.memory.claim(id, print)
 	if !mine {

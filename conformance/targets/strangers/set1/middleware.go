@@ -45,7 +45,7 @@ func limited(n int, next http.Handler) http.Handler {
 	})
 }
 
-// shy answers 503 to each nth request with a key, before any work.
+// shy answers 503 to each nth request with a key, before any work. A client may then send it again.
 func shy(n int64, next http.Handler) http.Handler {
 	var count atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

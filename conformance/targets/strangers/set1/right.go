@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// newByValue returns a server that compares JSON values, and UUIDs as keys without regard to case. It waits for the first, and keeps failures, too.
+// newByValue returns a correct server that compares bodies as JSON values, and UUIDs as keys without regard to case. Repeats wait for the first
+// request, and failures are kept, too.
 func newByValue() http.Handler {
 	l := newLayer(newService())
 	l.print = byValue
@@ -48,14 +49,14 @@ func isUUID(key string) bool {
 	return true
 }
 
-// newLateAndShy returns a server with effects after its answers, answers each seventh request with 503, and refuses large bodies.
+// newLateAndShy returns a correct server with effects a little after its answers. It answers each seventh request with 503, and refuses large bodies.
 func newLateAndShy() http.Handler {
 	s := strangers.NewService()
 	s.Late = 35 * time.Millisecond
 	return shy(7, upTo(100<<10, newLayer(s)))
 }
 
-// newOneOwner returns a server that gives each key to the caller who used it first, and refuses others. It works at two requests at a time.
+// newOneOwner returns a correct server that gives each key to the caller who used it first, and refuses others. It works at two requests at a time.
 func newOneOwner() http.Handler {
 	l := newLayer(limited(2, newService()))
 	l.scope = func(_ *http.Request, key string) string { return key }
@@ -74,7 +75,7 @@ type recent struct {
 	place map[string]*list.Element // of a key in uses
 }
 
-// newBounded returns a server that remembers 1,000 keys, requires a key, and accepts POST only.
+// newBounded returns a correct server that remembers 1,000 keys, requires a key, and accepts POST only.
 func newBounded() http.Handler {
 	l := newLayer(newService())
 	l.store = &recent{memory: newMemory(), uses: list.New(), place: map[string]*list.Element{}}
@@ -92,8 +93,8 @@ func newBounded() http.Handler {
 	})
 }
 
-// claim is keeper.claim. It drops the keys used longest ago beyond 1,000, except those at
-// work.
+// claim reserves a key for the caller, if it is new: then the result is true, and the caller must execute the request. Beyond 1,000 keys it drops
+// those used longest ago, except those at work.
 func (c *recent) claim(id, print string) (*entry, bool) {
 	e, mine := c.memory.claim(id, print)
 	c.mu.Lock()
@@ -115,7 +116,7 @@ func (c *recent) claim(id, print string) (*entry, bool) {
 	return e, mine
 }
 
-// newQueryCounts returns a server that compares the query, too, keeps failures of the client, and replays with other white space.
+// newQueryCounts returns a correct server that compares the query, too, keeps failures of the client, and repeats answers with other white space.
 func newQueryCounts() http.Handler {
 	l := newLayer(newService())
 	l.print = func(r *http.Request, body []byte) string { return byBytes(r, body) + r.URL.RawQuery }

@@ -32,7 +32,8 @@ type memory struct {
 // newMemory returns an empty store of keys and their answers.
 func newMemory() *memory { return &memory{entries: map[string]*entry{}} }
 
-// claim is keeper.claim.
+// claim reserves a key for the caller, if it is new: then mine is true, and the caller must execute the request and call finish. Otherwise it returns
+// the key's entry.
 func (m *memory) claim(id, print string) (*entry, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +45,7 @@ func (m *memory) claim(id, print string) (*entry, bool) {
 	return e, true
 }
 
-// finish is keeper.finish. It wakes those who wait for done.
+// finish stores the answer of a reserved key, or frees the key if keep is false. It wakes the requests that wait for done.
 func (m *memory) finish(_ *http.Request, id string, e *entry, p *reply, keep bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

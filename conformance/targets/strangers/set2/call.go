@@ -87,8 +87,7 @@ func (c *call) refuse(status int, why string) {
 	_, _ = io.WriteString(c.w, `{"error":"`+why+`"}`) // the client may have left
 }
 
-// settle answers a call whose key has a row: 422 for another request, 409 during the work,
-// else the outcome.
+// settle answers a call whose key has a row (a request with its outcome): 422 for another request, 409 during the work, else the outcome.
 func (c *call) settle(had row) {
 	switch {
 	case had.print != c.print:

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// newPolling returns a server that lets repeats wait for the first, and keeps refusals of the service. Failures free the key.
+// newPolling returns a correct server whose repeats wait for the first request. It keeps refusals of the service; failures free the key.
 func newPolling() http.Handler {
 	l := newLayer()
 	l.polls = true
@@ -16,7 +16,7 @@ func newPolling() http.Handler {
 	return l
 }
 
-// newCrowded returns a server that answers 429 while three requests are at work.
+// newCrowded returns a correct server that answers 429 while three requests are at work.
 func newCrowded() http.Handler {
 	l := newLayer()
 	room := make(chan struct{}, 3)
@@ -36,7 +36,7 @@ func newCrowded() http.Handler {
 	})
 }
 
-// newForgetful returns a server that forgets keys after 61 seconds without a request, and refuses large bodies.
+// newForgetful returns a correct server that forgets keys after 61 seconds without a request, and refuses large bodies.
 func newForgetful() http.Handler {
 	l := newLayer()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +53,8 @@ func newForgetful() http.Handler {
 	})
 }
 
-// newStriped returns a server that holds one of 8 locks for each key from its lookup to the end of its work. Requests that wait for 100 ms get 503.
+// newStriped returns a correct server that holds one of 8 locks for each key from its lookup to the end of its work. Requests that wait for 100 ms
+// get 503.
 func newStriped() http.Handler {
 	l := newLayer()
 	var stripes [8]strangers.Lock
@@ -86,7 +87,7 @@ type outbox struct {
 	owner map[string]string // callers by key
 }
 
-// newOutbox returns an outbox with effects 40 ms after their answers.
+// newOutbox returns a correct server with effects 40 ms after its answers, as one that writes them into an outbox first.
 func newOutbox() http.Handler {
 	s := strangers.NewService()
 	s.Late = 40 * time.Millisecond

@@ -4,7 +4,8 @@ package set2
 
 import "github.com/oncehttp/oncehttp/conformance/targets/strangers"
 
-// Servers lists the servers of this package.
+// Servers lists the servers of this package, to test the conformance suite. It must find the deliberate fault that Wrong describes; a server without
+// Wrong is correct, and must pass.
 func Servers() []strangers.Server {
 	return []strangers.Server{
 		{Name: "lease-renewed-once", New: newLeased,

@@ -35,8 +35,7 @@ func (b *book) look(id string) *exchange {
 	return b.known[id]
 }
 
-// open returns the exchange of a key. True: it is new, and the caller must work and then call
-// end.
+// open returns the exchange (a request with its answer) of a key. True: it is new, and the caller must work and then call end.
 func (b *book) open(id, sum string) (*exchange, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// newExactValues returns a server that compares JSON values exactly, and UUIDs as keys without regard to case. Repeats wait.
+// newExactValues returns a correct server that compares JSON values exactly, and UUIDs as keys without regard to case. Repeats wait.
 func newExactValues() http.Handler {
 	f := newFront(newService())
 	f.busy = nil
@@ -40,7 +40,7 @@ func isUUID(key string) bool {
 	return true
 }
 
-// newCharsetCounts returns a server that compares Content-Type and query, too, refuses PATCH and PUT, and keeps failures.
+// newCharsetCounts returns a correct server that compares Content-Type and query, too, refuses PATCH and PUT, and keeps failures.
 func newCharsetCounts() http.Handler {
 	f := newFront(newService())
 	f.sum = func(r *http.Request, body []byte) string {
@@ -84,7 +84,7 @@ func newPieces() http.Handler {
 	return f
 }
 
-// newFifth returns a server that answers each fifth request with 503, new or not. It requires keys, and refuses large bodies.
+// newFifth returns a correct server that answers each fifth request with 503, new or not. It requires keys, and refuses large bodies.
 func newFifth() http.Handler {
 	f := newFront(newService())
 	var count atomic.Int64
@@ -111,8 +111,8 @@ func newFifth() http.Handler {
 	})
 }
 
-// newDetached returns a server that works on after a client has left, behind a proxy that repeats a request after a 503 before any work. A key of
-// another caller is refused; a repeat during the work gets 503.
+// newDetached returns a correct server that works on after a client has left, behind a proxy that repeats a request after a 503 before any work. A
+// key of another caller is refused; a repeat during the work gets 503.
 func newDetached() http.Handler {
 	f := newFront(patient(sleepy(newService())))
 	f.id = keyOf
