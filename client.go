@@ -286,8 +286,7 @@ func (c *Client) Close() error {
 	return errorOf(c.inner().Close())
 }
 
-// Shutdown is Close, but returns the cause of ctx if that ends first. The client
-// ends all the same.
+// Shutdown closes the client like Close, but returns the cause of ctx if that ends first. The client ends all the same.
 func (c *Client) Shutdown(ctx context.Context) error {
 	return errorOf(c.inner().Shutdown(ctx))
 }

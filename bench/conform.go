@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// mockRole is the server for the check. Like serveRole it prints its address
-// and ends with its standard input.
+// mockRole is the program of a child process: a mock server for the check of the conformance suite. It prints its address, and ends when its standard
+// input ends.
 func mockRole([]string) error {
 	s := mockserver.New(mockserver.Config{Profile: checkedProfile()})
 	s.Start()

@@ -78,7 +78,7 @@ func openBook(path string, kind keyKind, next *atomic.Int64) (*book, error) {
 	return b, err
 }
 
-// sync is bolt.Options.Sync.
+// sync makes the journal's file durable, as the measurement's mode says, and counts the calls. It is the journal's bolt.Options.Sync.
 func (b *book) sync(f *os.File) error {
 	b.syncs.Add(1)
 	return syncMode(b.mode.Load()).sync(f)

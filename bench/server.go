@@ -109,7 +109,7 @@ func newPayment(url string, n int64) (*http.Request, error) {
 	return newPaymentIn(context.Background(), url, n)
 }
 
-// newPaymentIn is newPayment with a context.
+// newPaymentIn returns the request of payment n, equal for all contenders, with this context.
 func newPaymentIn(ctx context.Context, url string, n int64) (*http.Request, error) {
 	body := fmt.Sprintf(`{"amount":4200,"currency":"eur","customer":"cus_%d","order":"%d","note":"as agreed"}`, n%977, n)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))

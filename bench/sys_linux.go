@@ -19,7 +19,7 @@ func fdatasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 // anonymous memory, without the pages of mapped files.
 func residentMemory(line string) (int64, error) { return residentMemoryOf("self", line) }
 
-// residentMemoryOf is residentMemory for the process with this id. It fails once the process has ended.
+// residentMemoryOf returns a line of /proc/PROCESS/status, such as RssAnon, in bytes. It fails once the process has ended.
 func residentMemoryOf(process, line string) (int64, error) {
 	text, err := os.ReadFile("/proc/" + process + "/status")
 	if err != nil {

@@ -91,12 +91,14 @@ func (x *trial) want(ok bool, expected, format string, args ...any) bool {
 	return x.judge(ownHarm, ok, missed(x.c.Level), expected, format, args...)
 }
 
-// must is want for a check that always fails the case, at any level.
+// must checks one expectation of the case. If ok is false, the case fails at any level of the rule. expected is a noun phrase for the report; format
+// and args say what was seen. It returns ok.
 func (x *trial) must(ok bool, expected, format string, args ...any) bool {
 	return x.judge(ownHarm, ok, VerdictFail, expected, format, args...)
 }
 
-// should is want for a check that only warns, at any level.
+// should checks one expectation of the case. If ok is false, the report has a warning at any level of the rule. expected is a noun phrase for the
+// report; format and args say what was seen. It returns ok.
 func (x *trial) should(ok bool, expected, format string, args ...any) bool {
 	return x.judge(ownHarm, ok, VerdictWarn, expected, format, args...)
 }

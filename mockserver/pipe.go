@@ -117,13 +117,13 @@ func (c *pipeConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Read is net.Conn's, with the errors of TCP after a reset.
+// Read reads from the connection in memory, and returns the errors that TCP would return after a reset.
 func (c *pipeConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	return n, c.asTCP("read", err)
 }
 
-// Write is net.Conn's, with the errors of TCP.
+// Write writes to the connection in memory, and returns the errors that TCP would return.
 func (c *pipeConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if errors.Is(err, io.ErrClosedPipe) && !c.reset.Load() {

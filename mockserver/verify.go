@@ -23,8 +23,8 @@ func (s *Server) unverified(arrived *http.Request, body []byte) *keylayer.Answer
 	return a
 }
 
-// unverifiedSafe is unverified for a request of a safe method, or a 400 if its body does not arrive. It reads the
-// body and puts it back for the service.
+// unverifiedSafe checks the signature of a request of a safe method by Config.Verify. It returns the refusal, a 400 if the body does not arrive, or
+// nil. It reads the body and puts it back for the service.
 func (s *Server) unverifiedSafe(x *exchange) *keylayer.Answer {
 	if s.cfg.Verify == nil {
 		return nil

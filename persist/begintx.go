@@ -31,7 +31,8 @@ func BeginTx(ctx context.Context, j Journal, tx *sql.Tx, rec Record) (existing R
 	return BeginIn(ctx, j, tx, rec)
 }
 
-// BeginIn is BeginTx for a transaction of a kind that the journal knows: see [TxBeginner].
+// BeginIn begins a record inside a transaction of the caller's own. tx is of a kind that the journal knows: see [TxBeginner]. A journal without that
+// interface begins nothing, and an error is returned.
 func BeginIn(ctx context.Context, j Journal, tx any, rec Record) (existing Record, created bool, err error) {
 	below, can := As[TxBeginner](j)
 	if !can {

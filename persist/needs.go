@@ -65,12 +65,12 @@ func needOf(value string) string {
 // escapeNeed encodes a value for the text of Needs, in which spaces, '=' and '@' separate parts.
 func escapeNeed(value string) string { return url.QueryEscape(value) }
 
-// IsCredential reports whether n asks for this Record.Credential, or for none.
+// IsCredential reports whether a client with this hash of its credential can finish an operation with these needs: they name this hash, or none.
 func (n Needs) IsCredential(hash string) bool {
 	return n.Credential == "" || n.Credential == needOf(hash)
 }
 
-// IsRegion reports whether n has the need of this region, or of no region at all.
+// IsRegion reports whether a client of this region can finish an operation with these needs: they name this region, or none.
 func (n Needs) IsRegion(region string) bool { return n.Region == "" || n.Region == needOf(region) }
 
 // IsProfile reports whether n asks for the profile of this name and version.

@@ -39,7 +39,7 @@ func Load(r io.Reader) (*Profile, error) {
 	return p, nil
 }
 
-// LoadFile is Load for the file at path. Its errors name the path.
+// LoadFile reads the profile file at path, as Load reads one. Its errors name the path.
 func LoadFile(path string) (*Profile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -280,7 +280,8 @@ func readValue(dec *json.Decoder, at string, depth int) (any, error) {
 	return token, nil
 }
 
-// readObject reads the rest of an object whose opening brace was read. at is as for readValue.
+// readObject reads the rest of a JSON object whose opening brace was read. at is its path in names with dots, for errors; depth is the number of
+// values around it. A member that occurs twice is an error.
 func readObject(dec *json.Decoder, at string, depth int) (any, error) {
 	object, seen := map[string]any{}, []string{}
 	for dec.More() {

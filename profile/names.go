@@ -65,7 +65,7 @@ func ByName(name string) (*Profile, bool) {
 	return p.Clone(), true // the cached one stays private
 }
 
-// embedded is ByName for a name that exists.
+// embedded returns the profile of this name, which must be one that is built in.
 func embedded(name string) *Profile {
 	p, _ := ByName(name)
 	return p

@@ -50,8 +50,8 @@ func (h *History) Add(v Verdict) (known Verdict, kept bool) {
 	return v, false
 }
 
-// addNotSent is Add for an attempt that certainly was not sent: it says nothing of the sent ones. known is the verdict on the whole operation. kept
-// is true if that is the verdict of an earlier answer.
+// addNotSent adds an attempt that certainly was not sent: it says nothing of the sent ones. known is the verdict on the whole operation. kept is true
+// if that is the verdict of an earlier answer.
 func (h *History) addNotSent(v Verdict) (known Verdict, kept bool) {
 	switch {
 	case h.inDoubt:

@@ -82,7 +82,8 @@ func (o Owners) Reference(ctx context.Context, id persist.ID) string {
 	return request.Reference(id, secret)
 }
 
-// IsStrange is Strange for a call with a request possibly not read whole. If the journal does not tell its secret, any operation may be another's.
+// IsStrange reports whether an operation may belong to another caller than owner, whose request was possibly not read whole. If the journal does not
+// tell the secret for the comparison, any operation may.
 func (o Owners) IsStrange(ctx context.Context, owner *request.Owner, rec *persist.Record) bool {
 	if !owner.Asked {
 		return false

@@ -168,7 +168,8 @@ func (f Fields) Value(pointer string) any {
 // Form returns the body as a form; nil if it is none.
 func (f Fields) Form() url.Values { return f.form }
 
-// formText is Text for a form: /a/b is the field a[b]. A field given twice, or empty, is ErrNoText.
+// formText returns the text of a field in a form; the JSON pointer /a/b stands for the field a[b]. Errors: ErrNoField; ErrNoText for a field given
+// twice, or empty.
 func (f Fields) formText(pointer string) (string, error) {
 	list := tokens(pointer)
 	name := list[0]

@@ -180,8 +180,8 @@ func (r *Reader) generate(req *http.Request, p *profile.Profile, named *Named, g
 	return made.Key, nil
 }
 
-// ReadUnkeyed is Read for a request without a key. The request is no operation of this client, but is read like one, under a
-// unique new key and for any origin. Named.Keys is empty: nobody may go on with this key.
+// ReadUnkeyed reads a request that is no operation of this client, since it has no key. It is read like one all the same, under a unique new key and
+// for any origin. Named.Keys is empty: nobody may go on with this key.
 func (r *Reader) ReadUnkeyed(req *http.Request, p *profile.Profile, given Given) (*Snapshot, Named, error) {
 	free, unbound := *r, *p
 	free.Allowed, free.Producer, free.KeepFields = nil, false, nil

@@ -44,7 +44,7 @@ func (f *foundNow) take(object foundObject, key string) (other string) {
 	return ""
 }
 
-// leave ends the reservation of take.
+// leave releases an object that take has reserved, once the operation was settled by it, or was not. Another operation can then have the object.
 func (f *foundNow) leave(object foundObject) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

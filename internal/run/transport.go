@@ -21,7 +21,7 @@ type RoundTripper struct{ c *Client }
 // Transport returns the RoundTripper of c.
 func (c *Client) Transport() RoundTripper { return RoundTripper{c} }
 
-// BeginsOperations is there for New: it refuses a Transport with this method, since such a Transport begins operations itself.
+// BeginsOperations marks this type, and does nothing. New refuses a Transport with this method, since such a Transport begins operations itself.
 func (RoundTripper) BeginsOperations() {}
 
 // RoundTrip sends req as an operation, if it is declared one, else as net/http does.

@@ -11,8 +11,8 @@ import (
 // textMax is the number of bytes kept of a text.
 const textMax = 300
 
-// Cause is context.Cause with a cleaned text, as of Error. All causes of contexts are read by it: a caller may end a context with
-// any error, as an errgroup does with that of another request, and the cause gets into records, logs and errors.
+// Cause returns context.Cause with a cleaned text, as Error does. All causes of contexts are read by it: a caller may end a context with any error,
+// as an errgroup does with that of another request, and the cause gets into records, logs and errors.
 func Cause(ctx context.Context) error { return Error(context.Cause(ctx)) }
 
 // Error returns err with a cleaned text: no URL beyond scheme and host, no query string and nothing in

@@ -124,7 +124,8 @@ func (w *world) carry(req *http.Request, ref string) {
 	req.URL.RawQuery = parameter + "=c-" + ref
 }
 
-// authorize is Config.Authorize for a principal. It adds the values left out of the record.
+// authorize returns the client's Config.Authorize for a principal, which sets the credentials of each send. It also adds the headers and the query
+// that the plan leaves out of the record.
 func (w *world) authorize(principal string) func(*http.Request) error {
 	return func(req *http.Request) error {
 		req.Header.Set("Authorization", principal)

@@ -176,7 +176,7 @@ func (m *model) customer(rec persist.Record) string {
 	return m.w.plan.Setting.canon(rec.ID).Account
 }
 
-// customerOf is customer, for callers without mu.
+// customerOf returns the customer who owns a record. It takes mu; callers that hold mu use customer.
 func (m *model) customerOf(rec persist.Record) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

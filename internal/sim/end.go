@@ -73,7 +73,8 @@ func (w *world) end() {
 	w.model.audit(w.store, "at the end")
 }
 
-// pauseAfter returns the pause after the pass with this number.
+// pauseAfter returns how long the simulation waits after its nth try to finish all operations. The last tries wait longer than the window of the
+// profile, if an unfinished operation may itself pause for over an hour: else it would not be due again before they are used up.
 func (w *world) pauseAfter(n int) time.Duration {
 	long := func(rec persist.Record) bool { return rec.Pauses.Most > time.Hour }
 	if n < endPasses-3 || !slices.ContainsFunc(w.unfinished(), long) {

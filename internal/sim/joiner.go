@@ -64,8 +64,8 @@ func (w *world) joinNow(l *life, o *order, key oncehttp.Key, req *http.Request) 
 	w.call(o, l, key, func() (*http.Response, error) { return o.client(l).DoKey(req, key) })
 }
 
-// joins reports whether a second caller may ask under this key: it must be the present one of the order's caller. That caller keeps the key until
-// leftBy.
+// joins reports whether a second caller may ask for an order under this key: only under the key that the order's first caller uses now. From true on,
+// the first caller changes to no new key until leftBy notes that the second call has ended.
 func (m *model) joins(o *order, key oncehttp.Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

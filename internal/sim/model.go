@@ -103,7 +103,7 @@ func (m *model) fail(rule Invariant, format string, args ...any) {
 	m.failLocked(rule, format, args...)
 }
 
-// failLocked is fail for a caller with mu held.
+// failLocked notes a violation of an invariant, found by the simulation. Only the first ten are kept: they tell the most. The caller holds mu.
 func (m *model) failLocked(rule Invariant, format string, args ...any) {
 	f := Failure{Rule: rule, Detail: fmt.Sprintf(format, args...), At: time.Since(m.w.began)}
 	m.w.logf("FAILURE %v", f)

@@ -255,7 +255,7 @@ func (a *accounts) add(name string) {
 	}
 }
 
-// addBytes is add for a name still in the file, and copies it only if needed.
+// addBytes adds the name of an account to the set. name still lies in the mapped file, and is copied only if it is new.
 func (a *accounts) addBytes(name []byte) {
 	if _, known := a.names[string(name)]; !known && !a.tooMany {
 		a.enter(string(name))

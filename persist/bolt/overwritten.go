@@ -54,8 +54,8 @@ func (e overwritten) Error() string {
 		"stop this program, put the right file in place, and go on as after a restored backup"
 }
 
-// Is reports whether target is persist.ErrGone, or persist.ErrUncertain: the last changes may be lost, and
-// the journal refuses all further work.
+// Is reports whether target is persist.ErrGone, or persist.ErrUncertain. Another program has overwritten the journal's file: its last changes may be
+// lost, and the journal refuses all further work.
 func (overwritten) Is(target error) bool {
 	return target == persist.ErrGone || target == persist.ErrUncertain
 }

@@ -20,7 +20,7 @@ func MarkDelivered(ctx context.Context, tx pgx.Tx, id persist.ID, revision uint6
 	return Options{}.MarkDelivered(ctx, tx, id, revision)
 }
 
-// MarkDeliveredSQL is MarkDelivered for a transaction of database/sql over pgx.
+// MarkDeliveredSQL marks a result as delivered, like [MarkDelivered], inside the caller's transaction of database/sql over pgx.
 func MarkDeliveredSQL(ctx context.Context, tx *sql.Tx, id persist.ID, revision uint64) (delivered bool, err error) {
 	return Options{}.MarkDeliveredSQL(ctx, tx, id, revision)
 }
@@ -45,7 +45,7 @@ func (o Options) MarkDelivered(ctx context.Context, tx pgx.Tx, id persist.ID, re
 	})
 }
 
-// MarkDeliveredSQL is MarkDelivered for a transaction of database/sql over pgx.
+// MarkDeliveredSQL marks a result as delivered, like [Options.MarkDelivered], inside the caller's transaction of database/sql over pgx.
 func (o Options) MarkDeliveredSQL(ctx context.Context, tx *sql.Tx, id persist.ID, revision uint64) (delivered bool, err error) {
 	return o.markIn(ctx, id, revision, sqljournal.OnTx(tx))
 }

@@ -19,7 +19,7 @@ func Begin(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist
 	return Options{}.Begin(ctx, tx, rec)
 }
 
-// BeginSQL is Begin for a transaction of database/sql over pgx.
+// BeginSQL begins a record made by Client.Prepare, like [Begin], inside the caller's transaction of database/sql over pgx.
 func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return Options{}.BeginSQL(ctx, tx, rec)
 }
@@ -54,7 +54,7 @@ func onPgx(tx pgx.Tx) sqljournal.QueryRow {
 	}
 }
 
-// BeginSQL is Begin for a transaction of database/sql over pgx.
+// BeginSQL begins a record made by Client.Prepare, like [Options.Begin], inside the caller's transaction of database/sql over pgx.
 func (o Options) BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return o.beginIn(ctx, rec, sqljournal.OnTx(tx), "")
 }

@@ -101,7 +101,8 @@ func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.finish(ctx, &rec, true)
 }
 
-// finish is Finish, or FinishLate if late is set. The begin of an ended record need not be watched any more.
+// finish records the end of an operation. late is set for FinishLate: nobody waits for that write, so it may share one with others. The begin of an
+// ended record need not be watched any more: the watch is for begins whose answer was lost.
 func (j *Journal) finish(ctx context.Context, rec *persist.Record, late bool) error {
 	err := j.change(ctx, rec, true, late)
 	if err == nil {

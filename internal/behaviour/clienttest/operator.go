@@ -19,7 +19,7 @@ func SettleAsSeen(c *oncehttp.Client, ctx context.Context, key oncehttp.Key, r o
 	return c.Settle(ctx, key, r, options...)
 }
 
-// AbsentAsSeen is SettleAsSeen with an absent effect.
+// AbsentAsSeen looks an operation up, and settles it: a person says that it had no effect. It returns the error of either call.
 func AbsentAsSeen(c *oncehttp.Client, ctx context.Context, key oncehttp.Key, options ...oncehttp.LookupOption) error {
 	return SettleAsSeen(c, ctx, key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, options...)
 }
@@ -30,7 +30,7 @@ func RekeyAsSeen(c *oncehttp.Client, ctx context.Context, key, newKey oncehttp.K
 	return c.Rekey(ctx, key, newKey, reason, append(options, oncehttp.AsSeen(rec))...)
 }
 
-// Absent is AbsentAsSeen, and fails the test on an error.
+// Absent settles an operation as one without an effect, as a person would, and fails the test on an error.
 func Absent(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	t.Helper()
 	if err := AbsentAsSeen(c, t.Context(), key); err != nil {

@@ -161,7 +161,8 @@ func (f *auditFlags) unclearColumn(row map[string]string) string {
 	return empty
 }
 
-// judge counts a row as unclear if it is.
+// judge counts a row of the API's export as unclear if a status column does not say whether the row is of something done. It keeps the column and its
+// value, to be shown to the user.
 func (x *exportIndex) judge(f *auditFlags, row map[string]string) {
 	column := f.unclearColumn(row)
 	if column == "" {

@@ -347,7 +347,8 @@ func (x *exportIndex) markDone(match string) {
 	}
 }
 
-// peek returns the rows of a match that count as done, and marks none; nil if there is none.
+// peek returns the rows of the API's export with this text in the column matched with our operations, without those that failed or do not count.
+// Unlike markDone, it does not note them as found. nil: there is none.
 func (x *exportIndex) peek(match string) (all []indexedRow, err error) {
 	prefix := append([]byte(strings.TrimSpace(match)), 0)
 	c := x.look.Bucket(rowsBucket).Cursor()

@@ -30,7 +30,7 @@ type Ran struct {
 // Run runs the command oncehttp with args and an empty stdin, in this process.
 func Run(t *testing.T, args ...string) Ran { return RunWith(t, "", args...) }
 
-// RunWith is Run with a stdin.
+// RunWith runs the command in this process with these arguments and this text as its standard input. It returns the exit status and both outputs.
 func RunWith(t *testing.T, stdin string, args ...string) Ran {
 	t.Helper()
 	var out, errs bytes.Buffer

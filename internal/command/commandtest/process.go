@@ -88,7 +88,7 @@ func Status(t *testing.T, cmd *osexec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// Killed is Status for an impatient user, who repeats a signal until the process is gone.
+// Killed waits for the command's end, and returns its exit status. Until then it repeats a signal every 5 ms, like an impatient user.
 func Killed(t *testing.T, cmd *osexec.Cmd, again os.Signal) int {
 	t.Helper()
 	ended := make(chan int, 1)

@@ -368,7 +368,7 @@ func (k *keeping) add(rec *persist.Record) {
 	}
 }
 
-// Close is persist.Journal's.
+// Close closes the log of forgotten operations, and then the journal below.
 func (k *keeping) Close() error {
 	k.log.close()
 	return k.Journal.Close()
@@ -380,10 +380,11 @@ type lateKeeping struct {
 	late persist.LateFinisher
 }
 
-// FinishLate is persist.LateFinisher's.
+// FinishLate implements persist.LateFinisher by the journal below; nothing is forgotten by it, so the log gets no line.
 func (k *lateKeeping) FinishLate(ctx context.Context, rec persist.Record) error {
 	return k.late.FinishLate(ctx, rec)
 }
 
-// FinishesLate is persist.LateFinisher's.
+// FinishesLate implements persist.LateFinisher. It returns this journal itself, which says that FinishLate belongs to it, and not to a type embedded
+// in it.
 func (k *lateKeeping) FinishesLate() persist.Journal { return k }

@@ -91,7 +91,8 @@ func (f *formBuffer) list(dec *json.Decoder, name string) error {
 	return err
 }
 
-// value adds the next value as the field of that name.
+// value reads the next JSON value from dec, and writes it as the form field of that name. Members of objects and elements of lists become fields of
+// their own: name[member], name[0].
 func (f *formBuffer) value(dec *json.Decoder, name string) error {
 	token, err := dec.Token()
 	if err != nil {

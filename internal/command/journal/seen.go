@@ -28,8 +28,8 @@ func (r *seenRecord) repeats(before seenRecord) bool {
 
 var errNoSuchKey = errors.New("no such key")
 
-// findSeen is find for KEY or KEY@SEEN, and for either without the prefix that every key of this command has. The key of an operation is a key,
-// even if it ends like KEY@SEEN.
+// findSeen finds the operation that a user names by KEY or KEY@SEEN; SEEN stands for the state in which the user saw it. The prefix that every key of
+// this command has may be missing. A key that itself ends like KEY@SEEN is found first.
 func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text string) (seenRecord, error) {
 	bare, seen := session.SplitSeen(text)
 	for _, prefix := range []string{"", words.KeyPrefix} {

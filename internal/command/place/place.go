@@ -207,7 +207,7 @@ const (
 	FromArgument = "the argument"
 )
 
-// placeFrom is Parse with the source of the text in its errors.
+// placeFrom reads a journal's place from text: a file name, a URL, or @FILE. Its errors begin with source, such as the flag that held the text.
 func placeFrom(source, text string) (Place, error) {
 	at, err := Parse(text)
 	if err != nil {

@@ -18,7 +18,8 @@ func BindSealKey(fs *pflag.FlagSet, to *string) {
 	fs.StringVar(to, "seal-key", "", "@FILE with the keys that seal the journal, one 'id:base64' a line, the current one first; see help journals")
 }
 
-// ParseSealed is placeFrom for a journal sealed with the keys of --seal-key; "" is none.
+// ParseSealed reads a journal's place from text, with the keys of --seal-key if its records are sealed; "" is no seal. Errors of the place begin with
+// source, the flag that held the text.
 func ParseSealed(source, text, sealKey string) (Place, error) {
 	at, err := placeFrom(source, text)
 	if err != nil || sealKey == "" {

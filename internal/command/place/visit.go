@@ -97,7 +97,7 @@ type begun struct {
 	created bool
 }
 
-// Begin is persist.Journal's.
+// Begin implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls.
 func (j *VisitJournal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := j.own(&rec); err != nil {
 		return persist.Record{}, false, err
@@ -109,7 +109,7 @@ func (j *VisitJournal) Begin(ctx context.Context, rec persist.Record) (persist.R
 	return j.living(b.rec), b.created, err
 }
 
-// Update is persist.Journal's.
+// Update implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls.
 func (j *VisitJournal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.own(&rec); err != nil {
 		return persist.Record{}, err
@@ -123,32 +123,32 @@ func (j *VisitJournal) do(work func(persist.Journal) error) error {
 	return err
 }
 
-// Finish is persist.Journal's, and durable on return.
+// Finish implements persist.Journal. It opens the journal's file for this one call; its closing makes the end durable before the return.
 func (j *VisitJournal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.do(func(file persist.Journal) error { return file.Finish(ctx, rec) })
 }
 
-// Forget is persist.Journal's.
+// Forget implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls.
 func (j *VisitJournal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.do(func(file persist.Journal) error { return file.Forget(ctx, rec) })
 }
 
-// Amend is persist.Journal's.
+// Amend implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls.
 func (j *VisitJournal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	return visit(j, func(file persist.Journal) (persist.Record, error) { return file.Amend(ctx, rec) })
 }
 
-// Assign is persist.Journal's.
+// Assign implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls.
 func (j *VisitJournal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	return visit(j, func(file persist.Journal) (persist.Record, error) { return file.Assign(ctx, rec, account) })
 }
 
-// Secret is persist.Journal's.
+// Secret implements persist.Journal. It opens the journal's file for this one call, to read.
 func (j *VisitJournal) Secret(ctx context.Context) ([]byte, error) {
 	return look(j, func(file persist.Journal) ([]byte, error) { return file.Secret(ctx) })
 }
 
-// Fact is persist.Journal's.
+// Fact implements persist.Journal. It opens the journal's file for this one call; without a value it only reads.
 func (j *VisitJournal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	calls := visit[[]byte]
 	if value == nil {
@@ -157,18 +157,19 @@ func (j *VisitJournal) Fact(ctx context.Context, name string, old, value []byte)
 	return calls(j, func(file persist.Journal) ([]byte, error) { return file.Fact(ctx, name, old, value) })
 }
 
-// MarkReported is persist.Journal's.
+// MarkReported implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls.
 func (j *VisitJournal) MarkReported(ctx context.Context, id persist.ID) error {
 	return j.do(func(file persist.Journal) error { return file.MarkReported(ctx, id) })
 }
 
-// Get is persist.Journal's.
+// Get implements persist.Journal. It opens the journal's file for this one call, to read. The lease of another process in the record is corrected: it
+// lasts as long as that process lives.
 func (j *VisitJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := look(j, func(file persist.Journal) (persist.Record, error) { return file.Get(ctx, id) })
 	return j.living(rec), err
 }
 
-// List is persist.Journal's. The file is held while it is ranged over.
+// List implements persist.Journal. The file is open, and locked against other programs, while the caller ranges over the records.
 func (j *VisitJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		_, err := look(j, func(file persist.Journal) (struct{}, error) {
@@ -186,20 +187,21 @@ func (j *VisitJournal) List(ctx context.Context, q persist.Query) iter.Seq2[pers
 	}
 }
 
-// Sweep is persist.Journal's.
+// Sweep implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls.
 func (j *VisitJournal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return visit(j, func(file persist.Journal) (int, error) { return file.Sweep(ctx, l) })
 }
 
-// Claim is persist.Claimer's. send resumes nothing, so it is never called. Its presence makes the client take leases.
+// Claim implements persist.Claimer, and always fails: the command send resumes nothing, so it is never called. Its presence makes the client take
+// leases.
 func (j *VisitJournal) Claim(context.Context, persist.Query, string, time.Duration, int) ([]persist.Record, time.Time, error) {
 	return nil, time.Time{}, errors.New("a visited journal claims nothing")
 }
 
-// Now is persist.Claimer's. All processes on one file share the machine's clock.
+// Now implements persist.Claimer, by the machine's clock, which all processes on one file share.
 func (*VisitJournal) Now(context.Context) (time.Time, error) { return time.Now().Round(0), nil }
 
-// Renew is persist.Claimer's. It writes nothing: nobody takes a lease while its owner lives.
+// Renew implements persist.Claimer. It writes nothing, and calls all leases renewed: nobody takes a lease while its owner lives.
 func (*VisitJournal) Renew(_ context.Context, _ string, _ time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
 	return ids, time.Now().Round(0), nil
 }

@@ -127,7 +127,8 @@ func redisFault(u *url.URL, text string) string {
 	return ""
 }
 
-// connectionFault is serverFault for an error without an answer of the server.
+// connectionFault says in words what is wrong with the connection to a journal's server at u, if err holds no answer of the server. It returns "" for
+// an error of another kind.
 func connectionFault(u *url.URL, err error) string {
 	var lookup *net.DNSError
 	var record tls.RecordHeaderError

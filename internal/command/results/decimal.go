@@ -140,7 +140,8 @@ func LocalDecimal(text, mark string) (Decimal, error) {
 	return ParseDecimal(whole)
 }
 
-// CellDecimal is LocalDecimal with advice in its error: which value of --decimal reads the number.
+// CellDecimal reads the number in a cell of a table; mark is its decimal mark, or "" if the user named none. If the text can be read only with a
+// mark, the error advises which value of --decimal reads it.
 func CellDecimal(text, mark string) (Decimal, error) {
 	d, err := LocalDecimal(text, mark)
 	if mark != "" || err == nil {

@@ -147,7 +147,8 @@ func isSilent(status int, h http.Header, body []byte) bool {
 	return status == http.StatusOK && len(bytes.TrimSpace(body)) == 0 && h.Get("Location") == ""
 }
 
-// doubtOfText is doubtOf for a body that is no JSON: a text that begins with a word against a success, a fault of SOAP, or another element of XML.
+// doubtOfText returns what speaks against a success in a body that is no JSON: a fault of SOAP, another element of XML, or a first word such as
+// error. It returns "" if there is nothing.
 func doubtOfText(body []byte) string {
 	switch isXML := bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")); {
 	case isXML && bytes.Contains(body, []byte("Fault>")):
@@ -161,8 +162,8 @@ func doubtOfText(body []byte) string {
 	return ""
 }
 
-// doubtWithin is doubtOf for an object and the objects inside it, down to levels levels; with 1, for the object alone. before is the pointer to the
-// object.
+// doubtWithin returns the first words against a success, such as /status=declined, in an object and the objects inside it, down to levels levels;
+// with 1, in the object alone. "": there are none. before is the JSON pointer to the object.
 func doubtWithin(before string, object map[string]any, levels int) string {
 	text := doubtIn(before, object)
 	if levels == 1 || text != "" {
@@ -194,7 +195,8 @@ func mayDoubt(body []byte) bool {
 	return has(`error"`) || has(`errors"`) || has("fault>") || slices.ContainsFunc(doubtWords, func(word string) bool { return bytes.HasPrefix(bytes.TrimSpace(low), []byte(word)) }) || slices.ContainsFunc(doubtNames, func(name string) bool { return has(name + `"`) }) && slices.ContainsFunc(doubtWords, has)
 }
 
-// doubtIn is doubtOf for the members of one object. before is the pointer to the object.
+// doubtIn returns the first words against a success, such as /status=declined, in the members of one object. "": there are none. before is the JSON
+// pointer to the object.
 func doubtIn(before string, object map[string]any) string {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if !isPlain(name) {

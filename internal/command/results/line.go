@@ -190,7 +190,8 @@ func (list Declines) Answered(resp *http.Response) Line {
 	return list.AnsweredWith(resp, body, err)
 }
 
-// AnsweredWith is Answered for a body that was read before: its first AnswerBytesMax+1 bytes, and the error of that reading.
+// AnsweredWith returns the line printed for a confirmed answer with a body read before: body has its first AnswerBytesMax+1 bytes, and unread is the
+// error of that reading.
 func (list Declines) AnsweredWith(resp *http.Response, body []byte, unread error) Line {
 	res := oncehttp.ResultOf(resp)
 	l := lineOf(res)

@@ -34,7 +34,8 @@ func readRequest(rec *persist.Record) requestFields {
 	return r
 }
 
-// text is RequestText.
+// text returns the text at a JSON pointer in the operation's request, or its kept copy if the request is gone. If it is not known, why says the
+// reason.
 func (r requestFields) text(pointer string) (text, why string) {
 	rec := r.rec
 	if !rec.RequestGone() {

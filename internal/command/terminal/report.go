@@ -85,7 +85,8 @@ func (f *ReportFlags) Write(stdout io.Writer, reports ...*report.Report) error {
 	return errors.Join(report.Write(w, f.Parsed, o, reports...), closeOut())
 }
 
-// Conclude writes the report and returns its exit status as an error. all is as in Check.
+// Conclude writes the report and returns its exit status as an error. all holds the ids that the list of known failures may have; with nil, it may
+// have any.
 func (f *ReportFlags) Conclude(r *report.Report, all []string, stdout io.Writer) error {
 	if err := f.Write(stdout, r); err != nil {
 		return &ExitError{Status: report.ExitError, Err: err}

@@ -11,8 +11,8 @@ import (
 // SpareJournal refuses to write over a file that is a journal, by its head. flag names the output; an absent file is none.
 func SpareJournal(flag, name string) error { return SpareOthers(flag, name, "") }
 
-// SpareOthers is SpareJournal for an output that always begins with begins: a file that begins otherwise is of something else, such as the rows of
-// a batch, and is refused, too. The case of letters does not count, and an empty file is nothing. Empty begins: any file but a journal is written over.
+// SpareOthers refuses to write over a file of something else: a journal, or any file that does not begin with begins, as each output of this command
+// does. The case of letters does not count, and an empty or absent file is free. Empty begins: only a journal is refused. flag names the output.
 func SpareOthers(flag, name, begins string) error {
 	info, err := os.Stat(name)
 	if name == "" || err != nil || !info.Mode().IsRegular() {

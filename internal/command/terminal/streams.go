@@ -67,7 +67,8 @@ func (s Streams) Confirm(yes bool, warning string) error {
 	return s.ConfirmBy("--yes", yes, warning)
 }
 
-// ConfirmBy is Confirm with a flag of another name.
+// ConfirmBy asks the user before an act with no way back. yes is the answer already given by the flag; without a terminal for the question, it
+// returns an error naming that flag.
 func (s Streams) ConfirmBy(flag string, yes bool, warning string) error {
 	switch {
 	case yes:

@@ -30,10 +30,10 @@ func Was(n int) string {
 // Clip returns at most 40 characters of a value, for an error line, and "…" if it is longer. It leaves out a password in a URL.
 func Clip(s string) string { return clipTo(s, 40) }
 
-// ClipCause is Clip with at most 100 characters, for a reason in words.
+// ClipCause returns at most 100 characters of a reason, for an error line, and "…" if it is longer. It leaves out a password in a URL.
 func ClipCause(s string) string { return clipTo(s, 100) }
 
-// clipTo is Clip with at most runesMax characters.
+// clipTo returns at most runesMax characters of s, and "…" if it is longer. It leaves out a password in a URL.
 func clipTo(s string, runesMax int) string {
 	s = passwordOf.ReplaceAllString(s, "$1@")
 	if r := []rune(s); len(r) > runesMax {

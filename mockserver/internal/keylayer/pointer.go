@@ -49,7 +49,7 @@ func Lookup(text []byte, pointer string) (any, bool) {
 	return at, true
 }
 
-// LookupText is Lookup for a string, a number or a boolean, as text; false for any other value.
+// LookupText returns the string, number or boolean at a JSON pointer in a JSON text, as text; false for any other value, and for none.
 func LookupText(text []byte, pointer string) (string, bool) {
 	value, found := Lookup(text, pointer)
 	if !found {

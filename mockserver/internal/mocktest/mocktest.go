@@ -189,7 +189,7 @@ type StopReader struct {
 	Stop func() // called after Text has been read
 }
 
-// Read is io.Reader.
+// Read returns the bytes of Text. After them it calls Stop, which ends the request in the middle of its body, and fails.
 func (r *StopReader) Read(p []byte) (int, error) {
 	if r.Text == "" {
 		r.Stop()

@@ -142,7 +142,8 @@ func Held(t *testing.T, e Engine, waited func(error) bool) {
 	}
 }
 
-// goesOnBeside requires that many other records can be begun while a Begin of this key waits for an open transaction. waited is as in Held.
+// goesOnBeside requires that many other records can be begun while a Begin of this key waits for an open transaction. waited says whether an error is
+// the one of a wait in vain.
 func goesOnBeside(t *testing.T, j persist.Journal, key string, waited func(error) bool) {
 	t.Helper()
 	waiting := make(chan error, 1)

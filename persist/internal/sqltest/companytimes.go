@@ -154,7 +154,7 @@ func companyOfTimes() []companions {
 	}
 }
 
-// pausing sets the pauses of a client.
+// pausing returns a change of a client's settings: its pauses between two tries of an operation are d at most.
 func pausing(d time.Duration) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) {
 		cfg.Retry.MaxDelay, cfg.Retry.MaxPause, cfg.Retry.MinDelay = d, d, time.Millisecond
