@@ -18,7 +18,7 @@ type chart struct {
 	logX, logY        bool
 }
 
-// charts returns all charts.
+// charts returns the charts of the benchmark's report: their titles and axes, without values.
 func charts() []chart {
 	return []chart{
 		{name: chartWorkers, title: "Throughput by workers, server answers in 20 ms", x: "workers", y: "operations per second", logX: true, logY: true},

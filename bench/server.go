@@ -34,7 +34,7 @@ func awaitEnd() { _, _ = io.Copy(io.Discard, os.Stdin) }
 
 const answerBody = `{"id":"pay_0123456789abcdef","status":"succeeded","amount":4200,"currency":"eur"}`
 
-// pay answers one payment.
+// pay is the handler of the benchmark's server: it answers 201 to one payment, after the delay named by the query.
 func pay(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	if delay, _ := time.ParseDuration(r.URL.RawQuery); delay > 0 {
@@ -52,10 +52,10 @@ type server struct {
 	cmd   *exec.Cmd
 }
 
-// startServer starts serveRole; see startRole.
+// startServer starts the benchmark's server in a process of its own, and waits for its URL. The process also ends with ctx.
 func startServer(ctx context.Context) (*server, error) { return startRole(ctx, "role-serve") }
 
-// startRole starts a server of roles and waits for its URL. The process also ends with ctx.
+// startRole starts this program once more, as the server of that role, and waits for its URL. The process also ends with ctx.
 func startRole(ctx context.Context, role string) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -245,7 +245,7 @@ func (d *drawer) anyForm(random *rand.Rand) []string {
 	return nil
 }
 
-// draws reports whether a relation is among those to draw from.
+// draws reports whether a relation, a kind of difference between two requests, is among those that this search draws from.
 func (d *drawer) draws(id string) bool { return slices.Contains(d.ids, id) }
 
 // place returns an index behind the first act: 1, or any up to the end.

@@ -169,8 +169,8 @@ func differs(id, words, member, one, two string, covers ...string) relation {
 	}
 }
 
-// bodyIDs lists all relations of bodies but the first of all: a server that misses another
-// number, or executes it, does the same with them.
+// bodyIDs lists the ids of all relations (kinds of difference between two requests) that concern the body, except all[0], a changed number. That one
+// covers them: a server that does not see another number does not see the others either.
 func bodyIDs(all []relation) []string {
 	var ids []string
 	for _, rel := range slices.Concat(all[1:], spellingRelations()) {

@@ -151,7 +151,7 @@ func (o *Options) checkToken() error {
 	return nil
 }
 
-// checkNumbers refuses negative numbers.
+// checkNumbers returns an error that names the first option with a negative number.
 func (o *Options) checkNumbers() error {
 	for _, n := range []struct {
 		option string

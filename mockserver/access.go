@@ -56,7 +56,7 @@ func (w *accessWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the writer below, in which http.ResponseController looks for optional methods.
 func (w *accessWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // end completes the entry of the access log, and calls Config.Access with it. Only the first call has an effect.

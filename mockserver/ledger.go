@@ -155,7 +155,7 @@ func (l *Ledger) err() error {
 	return errors.Join(all...)
 }
 
-// reset forgets everything.
+// reset forgets all sends, effects and violations counted so far.
 func (l *Ledger) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

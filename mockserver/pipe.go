@@ -150,7 +150,7 @@ func (c *pipeConn) RemoteAddr() net.Addr { return c.remote }
 // pipeAddr is the address of an end: the number of the connection for the client, 0 for the server.
 type pipeAddr int64
 
-// Network implements [net.Addr].
+// Network implements [net.Addr]: the connection is a pipe in memory.
 func (pipeAddr) Network() string { return "pipe" }
 
 // String returns a host and a port, as net/http and logs expect them. The names cannot be dialled.

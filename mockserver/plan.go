@@ -26,7 +26,7 @@ func newPlan(cfg *Config) *plan {
 	return p
 }
 
-// reset starts all scripts again.
+// reset starts the scripts of faults from their first fault again, in all and for each key and operation.
 func (p *plan) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -312,7 +312,7 @@ func checkMinDelay(p *Profile) error {
 	return nil
 }
 
-// checkAll returns the errors of p, joined: see Profile.Check.
+// checkAll checks each fact of p that is set, and returns the first error: the name of the fact and what is wrong.
 func checkAll(p *Profile) error {
 	for _, f := range facts() {
 		check := f.check

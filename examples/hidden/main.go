@@ -61,7 +61,7 @@ type api struct {
 	answer   func(id int) string
 }
 
-// apis returns the three APIs.
+// apis returns the three APIs of this example: one like Shopify's, one of JSON-RPC and one of SOAP.
 func apis() []*api { return []*api{shopify(), jsonRPC(), soap()} }
 
 // refusedAmount is the amount that every API refuses.

@@ -102,7 +102,7 @@ func Repeats(request, resource []byte) bool {
 	return repeats(jsonpointer.Decode(request), jsonpointer.Decode(resource))
 }
 
-// repeats does the work of Repeats for decoded JSON values.
+// repeats reports whether a resource has each value of a request at the same place, and the request has at least one. Both are decoded JSON values.
 func repeats(request, resource any) bool {
 	members, isObject := request.(map[string]any)
 	if !isObject || len(members) == 0 {

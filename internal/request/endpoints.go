@@ -79,7 +79,7 @@ func (e *Endpoints) Reading(p *profile.Profile, rec *persist.Record) *profile.Pr
 	return &reading
 }
 
-// coverageOf returns Covered or Uncovered.
+// coverageOf returns, as a Coverage, whether the API's keys count at an endpoint: Covered or Uncovered.
 func coverageOf(covered bool) Coverage {
 	if covered {
 		return Covered

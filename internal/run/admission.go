@@ -39,8 +39,8 @@ func (b *admission) checkOthers(ctx context.Context, name string, op *preparedRe
 	return b.checkPredecessors(ctx, name, op)
 }
 
-// stands reports whether the journal has a record of the operation. Then the call begins nothing, so that no other operation can forbid it. op
-// remembers the answer for the begin that follows.
+// stands reports whether the journal has a record of the operation. A call that finds one goes on with it and begins nothing, so it need not look for
+// other operations that forbid a begin. op.stood keeps a true answer for the later steps.
 func (b *admission) stands(ctx context.Context, op *preparedRequest) bool {
 	stands := b.unbegun.stands(ctx, op.rec.ID)
 	op.stood = op.stood || stands

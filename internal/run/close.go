@@ -82,7 +82,7 @@ func (v *visits) close() bool {
 	return true
 }
 
-// isClosed reports whether close was called.
+// isClosed reports whether the client was closed: from then on no new call is let in.
 func (v *visits) isClosed() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

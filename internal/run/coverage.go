@@ -39,7 +39,7 @@ func fillMethods(c *Config) error {
 	return nil
 }
 
-// fillHonoured checks KeyHonoured and BasePath.
+// fillHonoured checks KeyHonoured, the endpoints at which the API's keys count, and BasePath. It keeps KeyHonoured in c in the form for comparisons.
 func fillHonoured(c *Config) error {
 	if b := c.BasePath; b != "" && (b[0] != '/' || strings.HasSuffix(b, "/") || strings.ContainsAny(b, "?#{} ")) {
 		return fmt.Errorf("the BasePath %q: want a path that begins with a slash and does not end with one, such as /gateway", b)

@@ -165,7 +165,8 @@ func tellJoined(ctx context.Context, cfg *Config, op *preparedRequest, call uint
 	}
 }
 
-// tellEnqueued tells of an Enqueue.
+// tellEnqueued reports the event of an Enqueue to Config.Observe. created is false if the operation was in the journal before. The end of ctx does
+// not stop it.
 func tellEnqueued(ctx context.Context, cfg *Config, op *preparedRequest, call uint64, created bool) {
 	if cfg.Observe != nil {
 		e := eventOf(EventEnqueued, op.rec, call, op.took)

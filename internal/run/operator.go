@@ -58,7 +58,8 @@ type Chosen struct {
 	happened bool // by the act, it happened
 }
 
-// SeenIn returns the part of a record kept by AsSeen.
+// SeenIn returns what the option AsSeen keeps of a record that a person has seen: an act on the operation is refused if one of these fields has
+// changed since.
 func SeenIn(rec *persist.Record) *persist.Record {
 	return &persist.Record{
 		ID: rec.ID, Seq: rec.Seq, State: rec.State, HoldReason: rec.HoldReason, MaybeSent: rec.MaybeSent,

@@ -324,7 +324,7 @@ func (b *keptBody) WriteTo(w io.Writer) (int64, error) {
 	return b.Reader.WriteTo(w)
 }
 
-// Close makes further reads fail.
+// Close makes further reads fail. The body is in memory, so there is no connection to close.
 func (b *keptBody) Close() error {
 	b.closed.Store(true)
 	return nil

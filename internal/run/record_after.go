@@ -27,9 +27,9 @@ type ending struct {
 	watched  keyWatch  // over the key forgotten by this run
 }
 
-// conclude writes the end of a run, by the steps of its drive, which decides about the run. finish writes the end of an operation with an answer. The
-// error tells why such an end is not recorded, or not durable. It is called once in a run, after the last attempt or with a drive that makes none
-// (operation.Overdue, operation.EndedBy). After it, result may be called.
+// conclude writes the end of a run, which is the work of one call on an operation. The drive, the operation's state machine, names each step: a
+// write, a flush, a search. finish writes the end of an operation with an answer. The error tells why such an end is not recorded, or not durable. It
+// is called once, after the last attempt or in place of all (operation.Overdue, operation.EndedBy). After it, result may be called.
 func (d *ending) conclude(finish func(context.Context, persist.Record) error) (err error) {
 	t := d.task
 	ctx := t.call.Values()

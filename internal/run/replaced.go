@@ -68,7 +68,8 @@ const (
 	nothingInPlace         // nor had it an effect
 )
 
-// inPlaceOf returns the operation that a record names in its place. Errors: the journal's.
+// inPlaceOf returns the operation that a record names as its replacement. stands says whether the journal has it; if not, whether it may have had an
+// effect (goneInPlace), or certainly not (nothingInPlace). Errors: the journal's.
 func inPlaceOf(ctx context.Context, u *unbegun, at *persist.Record) (next persist.Record, stands inPlace, err error) {
 	next, err = findOlder(ctx, u.places, &older{Relative: intent.Relative{Key: at.ReplacedBy, Named: true}, after: at})
 	switch {

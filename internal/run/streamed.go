@@ -52,7 +52,7 @@ func (p passThrough) do(req *http.Request) (*http.Response, error) {
 	return nil, streamError("do", request.Safe(request.Method(req)), s.sent, s.attempts, s.last.err)
 }
 
-// try makes an attempt.
+// try makes one attempt of a request that passes through without a record, and keeps its result.
 func (s *streamed) try() {
 	s.attempts++
 	s.last = s.attempt(s.req, s.attempts)

@@ -112,7 +112,8 @@ func redirectedFrom(req *http.Request) *http.Response {
 	return nil
 }
 
-// redirected returns the operation answered by the redirect first.
+// redirected returns what an error says of an operation: its key, and its effect as its answer tells it. first is that answer, a redirect that
+// net/http has followed.
 func redirected(first *http.Response) subject {
 	result := ResultOf(first)
 	about := unclear(result.Key)

@@ -28,7 +28,8 @@ func (w *world) faulty(j persist.Journal) persist.Journal {
 	return &faultyJournal{Journal: j, bug: w.bug, gone: map[persist.ID]bool{}}
 }
 
-// Begin implements [persist.Journal]. With one of four deliberate bugs it returns a false record: see stale and read.
+// Begin implements [persist.Journal]. With some deliberate bugs, which the simulation must find, it returns a false record: another operation's
+// answer, another fingerprint or another state.
 func (j *faultyJournal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if stale, ok := j.stale(ctx, rec); ok {
 		return stale, false, nil
@@ -63,7 +64,8 @@ func (j *faultyJournal) stale(ctx context.Context, rec persist.Record) (persist.
 	return persist.Record{}, false
 }
 
-// read returns a record as the client gets it: with the change of the journal's bug, if the bug concerns reads.
+// read returns a record as the client gets it. Three deliberate bugs, which the simulation must find, change it: a window too long, no lease, or
+// pending in place of held.
 func (j *faultyJournal) read(rec persist.Record) persist.Record {
 	switch {
 	case j.bug == BugNoWindow:
@@ -76,7 +78,7 @@ func (j *faultyJournal) read(rec persist.Record) persist.Record {
 	return rec
 }
 
-// Get implements [persist.Journal]. The record has the change of read.
+// Get implements [persist.Journal]. With a deliberate bug of reads the record is changed.
 func (j *faultyJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := j.Journal.Get(ctx, id)
 	return j.read(rec), err

@@ -138,7 +138,8 @@ func (c *company) apply(w *world, l *life, cfg *oncehttp.Config) {
 	}
 }
 
-// window returns the window of this process's profile: the time for which it takes the server to know a key.
+// window returns the time for which this process takes the server to know a key, by its profile. In some runs one of the clients has a corrected
+// profile, with half that time.
 func (l *life) window() time.Duration {
 	window := l.w.plan.Setting.Profile.Window.Floor
 	if l.variant.company.corrected && !l.variant.next {

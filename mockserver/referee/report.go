@@ -180,7 +180,7 @@ func (e *evidence) head(begun time.Time) *Report {
 	return report
 }
 
-// count adds one verdict.
+// count adds one verdict to the numbers of the summary.
 func (s *Summary) count(v Verdict) {
 	switch v {
 	case Pass:

@@ -53,7 +53,7 @@ func (d *countModel) on(j persist.Journal) (ok bool) {
 	return ok
 }
 
-// count calls Count.
+// count calls Count, and fails the case on an error; when says in its text at which moment.
 func (k *check) count(c persist.Counter, when string) persist.Counts {
 	got, err := c.Count(context.Background())
 	if err != nil {

@@ -121,7 +121,7 @@ func (w *modelWorker) step() {
 	}
 }
 
-// get calls Get, and compares the result.
+// get calls Get, and compares the result with the model. known is the model's record of the key, if exists is true.
 func (w *modelWorker) get(ctx context.Context, key string, known persist.Record, exists bool) {
 	got, err := w.journal.Get(ctx, persist.ID{Account: w.account, Key: key})
 	if !exists && !errors.Is(err, persist.ErrNotFound) || exists && (err != nil || diff(got, known) != "") {
@@ -156,7 +156,8 @@ func (w *modelWorker) finish(ctx context.Context, key string, known persist.Reco
 	w.outcome("Finish", key, err, exists, exists && !known.State.Final(), next)
 }
 
-// forget calls Forget.
+// forget calls Forget, and compares the result with the model: an unfinished record goes, any other call is refused. known is the model's record of
+// the key, if exists is true.
 func (w *modelWorker) forget(ctx context.Context, key string, known persist.Record, exists bool) {
 	rec := w.orNew(key, known, exists)
 	err := w.journal.Forget(ctx, rec)

@@ -61,8 +61,8 @@ const confirm = "pg_logical_emit_message(true, 'oncehttp', ''::text)::text"
 // row. If commits wait for no standby, visible data is on the disk already.
 const confirmStanding = "CASE WHEN mine.seq IS NULL AND s.state <> 2 AND current_setting('synchronous_standby_names') <> '' THEN " + confirm + " END"
 
-// insert returns an INSERT of one row. Its parameters are the row's values except Seq, in order. The row comes out of
-// a query, so the settings of that query are set before.
+// insert returns an INSERT of one row into table. Its parameters are the row's values except Seq, in order; seq is the SQL expression for that. The
+// row is selected from the query named from: that one sets the bound of the wait for locks, and so runs first.
 func insert(table, seq, from string) string {
 	var names, values []string
 	for _, c := range sqljournal.Columns() {

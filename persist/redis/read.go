@@ -18,7 +18,7 @@ type ref struct {
 	number uint64
 }
 
-// seq returns the record's Seq.
+// seq returns the record's Seq: its number in the whole journal, made of the bucket's number and its number there.
 func (r ref) seq() uint64 { return r.bucket.seqOf(r.number) }
 
 // found is a record read from the journal, or the error of its reading.

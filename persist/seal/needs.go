@@ -64,8 +64,8 @@ func sealedNeeds(n persist.Needs, begun, writes *key) string {
 	return n.Lock(ids, writes.hide(n.String())).String()
 }
 
-// needsAbove converts a text of needs from the journal below: it is decrypted if all keys are there. It gets a mark if its record should be sealed
-// and is not. Else it stays as it is.
+// needsAbove converts a text of needs, which says what a client must have to finish a record, from the journal below. It is decrypted if all keys are
+// there. The text of a record in clear gets the word plain if all records should be sealed. Else it stays as it is.
 func (s *Sealer) needsAbove(text string) string {
 	n := persist.ParseNeeds(text)
 	switch {

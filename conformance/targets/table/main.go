@@ -110,7 +110,7 @@ func addRows(cases, searches *strings.Builder, base, target, version string) err
 	return nil
 }
 
-// read reads one report.
+// read reads one report of a conformance run from a file.
 func read(name string) (*report.Report, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -66,7 +66,7 @@ func StoresErrors(cfg *oncehttp.Config) {
 	cfg.Profile.Stored.Client = cfg.Profile.KeptErrors()
 }
 
-// SecretHeaders names headers with credentials.
+// SecretHeaders returns a change of a client's Config: these headers have credentials, and are kept out of the journal.
 func SecretHeaders(names ...string) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.SecretHeaders = names }
 }

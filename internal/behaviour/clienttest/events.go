@@ -38,7 +38,7 @@ func (e *Events) Of(kind oncehttp.EventKind) (found []oncehttp.Event) {
 // Log keeps the lines of a logger.
 type Log struct{ b bytes.Buffer }
 
-// Logger returns the logger.
+// Logger returns a logger whose lines the test can read by String.
 func (l *Log) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(&l.b, nil)) }
 
 // Warner returns a logger that takes warnings and errors alone.
@@ -52,5 +52,5 @@ func (l *Log) Lines() int { return strings.Count(l.b.String(), "\n") }
 // Has reports whether a text is among the lines.
 func (l *Log) Has(s string) bool { return strings.Contains(l.b.String(), s) }
 
-// String returns all lines.
+// String returns all lines logged so far.
 func (l *Log) String() string { return l.b.String() }

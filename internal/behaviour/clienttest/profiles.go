@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Named returns a built-in profile.
+// Named returns the built-in profile of that name, and fails the test if there is none.
 func Named(t *testing.T, name string) *profile.Profile {
 	t.Helper()
 	p, ok := profile.ByName(name)

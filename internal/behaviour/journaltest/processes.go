@@ -68,5 +68,5 @@ type OwnProcess struct {
 // Attach implements [persist.Journal]. The value is kept for this process alone.
 func (p *OwnProcess) Attach(create func() any) any { return p.attached.Attach(create) }
 
-// Unwrap returns the journal.
+// Unwrap returns the journal below, for persist.As, which looks there for optional interfaces.
 func (p *OwnProcess) Unwrap() persist.Journal { return p.Journal }

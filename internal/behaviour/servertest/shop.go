@@ -47,7 +47,8 @@ func (s *Shop) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// order takes an order.
+// order takes an order, once for each number; it answers 409 to another one of the same number. lost is true if the answer must be lost: the next
+// Lose answers are.
 func (s *Shop) order(w http.ResponseWriter, req *http.Request) (lost bool) {
 	s.Posts++
 	var order map[string]any
@@ -98,7 +99,7 @@ func (s *Shop) ForgetOrChange(how *Shop) {
 	}
 }
 
-// ByNumber returns the shop's profile.
+// ByNumber returns the profile of the test's shop. It knows no keys: a client finds its order by the number in the body.
 func ByNumber() *profile.Profile {
 	p := profile.Draft07()
 	p.Name = "shop"

@@ -71,7 +71,7 @@ func (r *Reply) trace(req *http.Request) {
 	}
 }
 
-// response returns the answer.
+// response makes the scripted answer to req. With Cut its body breaks off at the end.
 func (r *Reply) response(req *http.Request) *http.Response {
 	resp := &http.Response{
 		StatusCode: r.Status, Status: http.StatusText(r.Status), Header: http.Header{}, Request: req,
@@ -94,7 +94,7 @@ func (r *Reply) response(req *http.Request) *http.Response {
 	return resp
 }
 
-// Then replaces the script.
+// Then replaces the rest of the script by these replies to the next requests.
 func (w *Wire) Then(replies ...Reply) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,7 +165,8 @@ func Key(h http.Header) string {
 	return ""
 }
 
-// HandedOver tells the client's trace that a connection was had, as net/http's transport does.
+// HandedOver tells the client's trace that a connection was obtained, as net/http's transport does before it writes. For the client, the request may
+// have been sent from then on. It is for transports of tests.
 func HandedOver(req *http.Request) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
 		trace.GetConn(req.URL.Host)

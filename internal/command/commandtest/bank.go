@@ -50,7 +50,7 @@ func OpenBank(t *testing.T, seed uint64) *bank {
 	return b
 }
 
-// pay has the effect, and never answers two payments alike.
+// pay is the handler of payments in this test server. It keeps an answer for each key, with a number, so that no two payments are answered alike.
 func (b *bank) pay(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	key := r.Header.Get("Idempotency-Key")

@@ -16,8 +16,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// Open opens the journal at a place, and holds it until it is closed: for reading if the place looks. It makes a file if create is set. The tables on a server are made
-// by journal migrate.
+// Open opens the journal at a place, and holds it until it is closed; read-only if at.Looks is set. It makes a file if create is set. The tables on a
+// server are made by journal migrate.
 func Open(at Place, create bool) (persist.Journal, error) {
 	if !at.IsFile() {
 		return openServer(at)

@@ -195,7 +195,9 @@ func (h *holds) round(ctx context.Context) (took time.Duration) {
 	return took
 }
 
-// page returns the next held operations that are due, heldPage at most, and the number of the last record read.
+// page returns the next held operations that are due to be told of, heldPage at most, and the number of the last record read, for the next page.
+// after is that of the page before. look is the number of this search: each operation still held is marked with it, so that the others can be
+// dropped.
 func (h *holds) page(ctx context.Context, after uint64, look int) (due []*heldCall, last uint64, err error) {
 	q := persist.Query{Account: h.account, States: []persist.State{persist.StateHeld}, After: after}
 	now := time.Now()

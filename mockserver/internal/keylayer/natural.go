@@ -118,7 +118,7 @@ func (t *References) Find(r *http.Request) *Answer {
 	return JSONAnswer(http.StatusOK, JSONType, plant(nil, pointerTokens(t.p.Reference.List), list))
 }
 
-// Reset forgets all orders.
+// Reset forgets all orders taken so far, so that each business reference counts as new.
 func (t *References) Reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

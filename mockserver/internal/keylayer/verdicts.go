@@ -49,7 +49,8 @@ func Proving(p *profile.Profile, a *Answer, proof profile.Proof) *Answer {
 	return a
 }
 
-// provingValue returns the first of the texts as a JSON value, as a string if it is none; true if there are no texts.
+// provingValue returns the JSON value put into an answer so that the profile's verdict fits it: the first text of equals, as a string if it is no
+// JSON; true if equals is empty.
 func provingValue(equals []string) any {
 	text := FirstOr(equals, "true")
 	if json.Valid([]byte(text)) {

@@ -130,7 +130,7 @@ func (l *listener) set(woken bool, deaf error) {
 	}
 }
 
-// take returns and clears the news of a listener: see listener.set.
+// take returns and clears the news of a listener: woken if something may have become due, deaf if the connection for notifications failed.
 func (h *Hub) take(l *listener) (woken bool, deaf error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -31,7 +31,8 @@ func LateDown(t *testing.T, engine func(t *testing.T) Engine) {
 	}
 }
 
-// lateDown makes one run of LateDown, with n answers that arrive at the same time.
+// lateDown takes the database away for a second just when n answers arrive. Each caller must get its answer, a new Begin must fail fast, and all
+// records must have their ends once the database is back.
 func lateDown(t *testing.T, e Engine, n int) {
 	arrived, answer := make(chan struct{}), make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -36,7 +36,7 @@ func Heard(t *testing.T, heard <-chan error, after string) error {
 	}
 }
 
-// HeardWake waits for a wake.
+// HeardWake waits until the journal wakes its listener, and fails the test if it gets an error. after says in that text what was done before.
 func HeardWake(t *testing.T, heard <-chan error, after string) {
 	t.Helper()
 	if err := Heard(t, heard, after); err != nil {

@@ -62,7 +62,7 @@ func NewProxy(t testing.TB, server string) *Proxy {
 	return p
 }
 
-// Address returns the proxy's address.
+// Address returns the address at which the proxy listens, for the journal in place of the server's.
 func (p *Proxy) Address() string { return p.bound }
 
 // Listen lets the proxy take connections, at the same address as before.

@@ -47,6 +47,7 @@ func MayPack(rec *persist.Record) bool {
 	return spelled && !strings.Contains(rec.Account, "=") // a place inside an account has the names of its scopes
 }
 
+// quoted returns the key in double quotes, as some APIs want it in the header.
 func quoted(key string) string { return `"` + key + `"` }
 
 // Pack returns what is left of an erased record in its used key: its effect, status, some counts and times, and the scopes. wireKey

@@ -82,7 +82,8 @@ func (a *attempts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// first executes the first try. A crash of it counts as a failure, and goes on as a panic.
+// first executes the first try under a key. If the handler panics, the try is stored as a failure, so that a later request may try again, and the
+// panic goes on.
 func (a *attempts) first(w http.ResponseWriter, r *http.Request, id string) {
 	defer func() {
 		if crash := recover(); crash != nil {

@@ -21,7 +21,7 @@ func (s slots) take() bool {
 	}
 }
 
-// free gives a slot back.
+// free gives a slot back: a slot is the right to work at one of a bounded number of requests.
 func (s slots) free() { <-s }
 
 // tooMany answers 429.

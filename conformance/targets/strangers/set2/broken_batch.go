@@ -53,7 +53,7 @@ func (b *batched) end(c *call, outcome row, crashed bool) {
 	}
 }
 
-// commit ends the transaction.
+// commit stores all outcomes that wait for the end of the common transaction.
 func (b *batched) commit() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -27,8 +27,8 @@ func bits(c *call) uint32 {
 	return 1<<(h%32) | 1<<(h>>32%32)
 }
 
-// claim returns a copy of a key's row. True: the filter or the table has none, and the caller
-// must work and then call end. A key without all its bits is not looked up.
+// claim returns a copy of a key's row, if there is one. mine is true for a new key: then the caller must work and call end. The filter has two bits
+// for each key; without both the table is not asked, so a key whose bits were cleared seems new.
 func (f *filtered) claim(c *call) (had row, mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -51,8 +51,8 @@ func (u *uniquePair) own(id, print string) {
 	}
 }
 
-// ServeHTTP refuses a key that another request has used, and executes each new pair of key and
-// fingerprint.
+// ServeHTTP refuses a key that another request has used, and executes each new pair of key and fingerprint. The deliberate fault: a key counts as
+// used only when its request has ended, so two different requests at once are both executed.
 func (u *uniquePair) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, u.next)
 	if !ok {

@@ -71,7 +71,7 @@ func (c *call) execute(next http.Handler) (o row) {
 	return row{print: c.print, done: true, status: w.Code, header: w.Header(), body: w.Body.Bytes()}
 }
 
-// give answers with an outcome.
+// give answers the call with an outcome: its status, headers and body.
 func (c *call) give(o row) {
 	for name, values := range o.header {
 		c.w.Header()[name] = values

@@ -35,7 +35,8 @@ func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers a call.
+// serve executes a call under a new key, and stores the outcome. For a used key it replays the outcome, or refuses the call; a layer that polls first
+// waits for the end of the same request.
 func (l *layer) serve(c *call) {
 	id := l.id(c)
 	for {
