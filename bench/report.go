@@ -207,7 +207,7 @@ func (r *report) write(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// readReport reads a file of write. Errors of its JSON name the file.
+// readReport reads a report from a JSON file that write has made. Errors of its JSON name the file.
 func readReport(path string) (*report, error) {
 	f, err := os.Open(path)
 	if err != nil {

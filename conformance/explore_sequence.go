@@ -29,7 +29,8 @@ type move struct {
 	failing bool     // sent while another operation is at work, which then fails
 }
 
-// plain reports whether the act is a single repeat without any relation.
+// plain reports whether this act of a test sequence is a single repeat of the first request: nothing differs from it, and nothing else happens at the
+// same time.
 func (a *move) plain() bool {
 	return a.change == "" && len(a.forms) == 0 && a.ends == "" && a.copies < 2 && !a.beside && !a.pause && a.others == 0 && !a.failing
 }

@@ -65,8 +65,8 @@ func (x *trial) end() {
 	x.parked = nil
 }
 
-// stepAside gives the case's slot back before a long wait, so that other cases run meanwhile, and calls onAside. It does nothing for a case that must
-// run alone, or whose slot is kept to the end. A second call has no effect.
+// stepAside lets other cases run during a long wait of this one: it gives back the slot, the right to run as one of a bounded number of cases, and
+// calls onAside. It does nothing for a case that must run alone, or keeps its slot to the end. A second call has no effect.
 func (x *trial) stepAside() {
 	if x.slot == nil || x.slot.sticky || x.c.Alone {
 		return

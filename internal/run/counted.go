@@ -27,8 +27,8 @@ func countNewKey(c *Config, v *visits) {
 	}
 }
 
-// countVisits replaces the functions of the Config by ones that count themselves in v while they run. It is called
-// once, before fill.
+// countVisits replaces the functions of the Config by ones that count themselves in v while they run. So Close can say in which function of the user
+// a call still is. It is called once, before fill.
 func countVisits(c *Config, v *visits) {
 	if f := c.Token; f != nil {
 		c.Token = func(ctx context.Context, rec persist.Record) (string, error) {

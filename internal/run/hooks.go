@@ -17,7 +17,8 @@ func (c *Client) SetNow(now func() time.Time) {
 	}
 }
 
-// SetOwnClock gives the process of c, and of all clients on its journal, another wall clock of its own. Not while one is in use.
+// SetOwnClock gives the process of c, and of all clients on its journal, another wall clock, for tests. It must not be called while a client is in
+// use.
 func (c *Client) SetOwnClock(wall func() time.Time) {
 	c.engine.clock.SetOwn(wall)
 }
@@ -25,5 +26,6 @@ func (c *Client) SetOwnClock(wall func() time.Time) {
 // DropLease lets c forget a lease, for tests: as if the process had lost it.
 func (c *Client) DropLease(id persist.ID) { c.engine.claims.Drop(id) }
 
-// SetMostNotes bounds the notes of the clients on c's journal about operations possibly missing in the journal. Not while one is in use.
+// SetMostNotes bounds, for tests, the number of notes kept in memory by all clients on c's journal. A note says that an operation may be missing in
+// the journal. It must not be called while a client is in use.
 func (c *Client) SetMostNotes(most int) { c.engine.shared.notes.Most = most }

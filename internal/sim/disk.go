@@ -97,7 +97,8 @@ func (d *disk) Finish(ctx context.Context, rec persist.Record) error {
 	return d.finish(ctx, rec, false)
 }
 
-// FinishLate implements [persist.LateFinisher]. It is durable on return; the handle makes it late.
+// FinishLate implements [persist.LateFinisher]. It is durable on return; the delay before it, as a journal on a server may have, is made by the
+// handle above.
 func (d *disk) FinishLate(ctx context.Context, rec persist.Record) error {
 	return d.finish(ctx, rec, true)
 }

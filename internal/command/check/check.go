@@ -302,8 +302,8 @@ func checkError(err error) error {
 	return &terminal.ExitError{Status: report.ExitError, Err: &terminal.SaidError{Text: text, Err: err}}
 }
 
-// withFlags names flags in a text of the suite in place of its options' fields.
-// A word at the beginning is a word.
+// withFlags replaces the names of the suite's options in a text by the names of their flags. At the beginning of the text a name is left alone: there
+// it is an ordinary word, such as Rounds.
 func withFlags(text string) string {
 	names := make([]string, 0, 32)
 	options := reflect.TypeFor[conformance.Options]()

@@ -58,7 +58,8 @@ func keptDifferences(req, standing *persist.Record) []string {
 	return names
 }
 
-// bodyDifferences returns the differing members, in their order; "the body" if it has none.
+// bodyDifferences returns the names of the members in which the bodies of a request and of the record under its key differ, sorted; "the body" if one
+// of them has no members, and nil for equal bodies.
 func bodyDifferences(req, standing *persist.Record) []string {
 	if string(req.Body) == string(standing.Body) {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// newExactValues returns a correct server that compares JSON values exactly, and UUIDs as keys without regard to case. Repeats wait.
+// newExactValues returns a correct server that compares JSON values exactly, and UUIDs as keys without regard to case. A repeat during the work waits
+// for its end, in place of a 409.
 func newExactValues() http.Handler {
 	f := newFront(newService())
 	f.busy = nil
