@@ -20,7 +20,7 @@ type event struct {
 	name      string // of the effect, for fate outcome; "": the answer has none
 }
 
-// lost reports whether the request has no answer: it may run at any time after call.
+// lost reports whether the request got no answer and may have had its effect: that may happen at any time after the request was sent.
 func (e event) lost() bool { return e.fate == maybe && e.ret.IsZero() }
 
 // fate is the meaning of an answer for the outcome of its operation.

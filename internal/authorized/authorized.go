@@ -136,8 +136,8 @@ type Client struct {
 	Listed    *request.Origins // of its Config.Origins; nil: there are none
 }
 
-// HoldListed has the journal hold the entries of Config.Origins, the targets of this client's requests with Authorize, before a pass. It does
-// nothing without both. After an error nothing may be sent. Errors: as hold.
+// HoldListed has the journal store the entries of Config.Origins, the targets to which this client sends with Authorize, before a pass. So a client
+// without credentials does not send there. It does nothing unless the client has both. After an error nothing may be sent.
 func (c *Client) HoldListed(ctx context.Context) error {
 	if !c.Authorize || c.Listed == nil || c.Listed.Empty() || c.Origins.holds(c.Listed.Name()) {
 		return nil

@@ -191,7 +191,7 @@ func (c *Clock) Learn(ctx context.Context, host *Host, shown time.Time, before M
 	return true
 }
 
-// reading returns the last reading; zero if there is none.
+// reading returns the last comparison of the journal's clock with this process's own; zero if there was none.
 func (c *Clock) reading() reading {
 	if last := c.last.Load(); last != nil {
 		return *last

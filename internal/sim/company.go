@@ -119,7 +119,8 @@ const askedMax = 2*time.Hour + time.Minute
 // slack is the most added to a wait by the way to the journal, and by a clock known only roughly.
 const slack = time.Minute
 
-// apply sets the values of one run of the program in its Config. Once the faults have stopped no client lacks anything.
+// apply sets the values in which this process differs from the others in the Config of one of its runs. Once the faults have stopped no client lacks
+// anything.
 func (c *company) apply(w *world, l *life, cfg *oncehttp.Config) {
 	if c.patient {
 		cfg.Retry.MaxDelay, cfg.Retry.MaxPause = patience, patience

@@ -142,7 +142,8 @@ func (s *Sealer) find(id string) *key {
 	return nil
 }
 
-// index returns the value in the place of a fingerprint in records sealed by k.
+// index returns the keyed digest that stands in place of a request's fingerprint in records sealed by k: equal requests can be found by it, and it
+// tells nothing of the request.
 func (k *key) index(fingerprint []byte) []byte { return mac(k.fingerprint, fingerprint) }
 
 // indexes returns all values under which a record with this fingerprint may be found: one for each key, the value of new records first. Records in

@@ -37,7 +37,7 @@ type begin struct {
 // Late notes a record begun by a second try, or a later one: the statement of the first may still reach the server.
 func (b *Begins) Late(id string, rec *persist.Record) { b.add(id, rec, false) }
 
-// Lost notes a record after a Begin without an answer: its statement may still reach the server.
+// Lost notes a record whose Begin got no answer: its statement may still reach the server, so the record must not be forgotten before that is over.
 func (b *Begins) Lost(id string, rec *persist.Record) { b.add(id, rec, true) }
 
 // add notes a record whose begin may appear in the database later than its call (lost: the call failed without a known result). It is kept for as
