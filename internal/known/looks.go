@@ -109,7 +109,7 @@ func (l *Looks[K, V]) enter(key K) (own, other *look[V]) {
 	return q.next, q.current
 }
 
-// advance makes the next look (a search in the journal) for this key the current one, which later callers share. The one before has ended.
+// advance makes the next look the one under way. The one before is over.
 func (l *Looks[K, V]) advance(key K, own *look[V]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -143,9 +143,9 @@ func (t *task) remember(began time.Time, sent wire.Result) {
 	t.rec.AddAttempt(attempt)
 }
 
-// givenBack returns the record to write for an operation that its run gives back before the first send: as it was before the run, so that another
-// process may begin the window of the key. listed is that record, unless the run has marked it since. The caller removes the lease from the result,
-// and writes it.
+// givenBack returns the record of an operation given back before the first send of its run. listed is the
+// record as it was if the run has not marked it. Nothing is written here: the caller takes the lease off the
+// result, and writes it.
 func (t *task) givenBack(listed persist.Record) persist.Record {
 	rec, before := t.rec, listed
 	if t.before != nil {

@@ -23,8 +23,7 @@ type Mutant struct {
 // Variable names the environment variable with the number of the active mutant.
 const Variable = "ONCEHTTP_MUTANT"
 
-// Switch returns the source of a small file for the package of this name, to be put beside its instrumented files. Its isMutant reports whether an
-// environment variable has switched on the mutant (a deliberate small change) of this number.
+// Switch returns the source of a file needed beside the instrumented files of a package.
 func Switch(name string) string { return "package " + name + switchSource }
 
 const switchSource = `
