@@ -277,7 +277,11 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 		generation = 0 // none is advised
 	}
 	for _, g := range t.sorted() {
-		if step := g.nextStep(journal, generation); step != "" {
+		step := g.nextStep(journal, generation)
+		if step == "" && t.Restored && (g.Result == Declined || g.Result == Invalid) {
+			step = "the journal was restored, and an earlier send may have succeeded: compare with the API (oncehttp audit) before they are tried anew"
+		}
+		if step != "" {
 			text := ""
 			if g.Text() != "" {
 				text = " (" + g.Text() + ")"
