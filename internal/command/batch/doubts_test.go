@@ -216,7 +216,10 @@ func TestDeclinesAddUp(t *testing.T) {
 func TestBatchOfARestoredJournal(t *testing.T) {
 	t.Parallel()
 	status := http.StatusOK
-	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"amount":["is missing"]}`)
+	})
 	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n")
 	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--new-journal"}
 	commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
