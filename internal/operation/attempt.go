@@ -75,7 +75,7 @@ func (d *attempting) Checked(sure bool, now time.Time) {
 	case bar == hasNoKey:
 		d.skip(Proof{Hold: persist.HoldNoKey})
 	case bar == isOverHere:
-		d.halt(WindowHere, Proof{})
+		d.halt(WindowHere, Proof{Kind: ProvesUnsent})
 	case bar == isExpired:
 		d.skip(expired())
 	case bar == isBeforeFirst:

@@ -98,6 +98,32 @@ func TestShorterWindow(t *testing.T) {
 	}
 }
 
+// TestNoTimeHere: a client whose own time limits leave no time in the window sends nothing, and leaves what was never sent as never sent, however often it tries; a client with
+// shorter ones sends it as the first.
+func TestNoTimeHere(t *testing.T) {
+	t.Parallel()
+	window := clienttest.WithProfile("x", func(p *profile.Profile) { p.Window.Floor = time.Hour })
+	long := clienttest.WithProfile("x", func(p *profile.Profile) { p.Window.Floor = 10 * time.Hour })
+	journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Body: "{}"}}}
+		first, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, window))
+		if err := first.Enqueue(companyRequest(t), "k"); err != nil {
+			t.Fatal(err)
+		}
+		slow, _ := clienttest.New(t, w, clienttest.On(j, long, func(cfg *oncehttp.Config) { cfg.Retry.AttemptTimeout = 2 * time.Hour }))
+		for range 3 {
+			res := clienttest.Resume(t, slow)["k"]
+			rec := clienttest.Lookup(t, slow, "k")
+			if !errors.Is(res.Err, oncehttp.ErrNotSent) || rec.MaybeSent || !rec.FirstSent.IsZero() || rec.Sends != 0 || rec.State != persist.StatePending || w.Count() != 0 {
+				t.Fatalf("%v; maybe sent %t, first %v, %d sends, %v; %d on the wire", res.Err, rec.MaybeSent, rec.FirstSent, rec.Sends, rec.State, w.Count())
+			}
+		}
+		if _, err := first.DoKey(companyRequest(t), "k"); err != nil || w.Count() != 1 {
+			t.Errorf("%v after %d sends", err, w.Count())
+		}
+	})
+}
+
 // TestUnreadAnswerIsRead: what is held since a client of other facts could not read its answer is ended by one of the operation's own
 // facts that reads it as a success, without a send; by a call with the key, and by Run. Nobody else ends it.
 func TestUnreadAnswerIsRead(t *testing.T) {

@@ -17,6 +17,7 @@ func FlagWords(text string) string {
 	return strings.NewReplacer(
 		"Retry.MaxAttempts", "--max-attempts", "Retry.MaxElapsed", "--max-elapsed", "Retry.AttemptTimeout", "--attempt-timeout",
 		"Retry.AnswerTimeout", "the time for a whole answer", "Retry.MinDelay", "--min-delay", "Retry.MaxDelay", "--max-delay",
+		"for this client's AttemptTimeout and ClockSkew; a client with shorter ones may send it", "for this --attempt-timeout; with a shorter one it may be sent",
 		"Retry.MaxRetryAfter", "--max-retry-after", "Retry.MaxPause", "--max-pause", "; set Config.Authorize, and Config.Origins beside it, or", "; "+GiveCredentials+", or", "; set Config.Authorize", "; "+GiveCredentials,
 		", or AcceptPlain of package persist/seal)", " @FILE)", "(package persist/seal)", "(--seal-key @FILE)",
 		"Options.ListenURL", "--journal-direct", "ListenURL", "--journal-direct",
