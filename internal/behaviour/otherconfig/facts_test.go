@@ -112,6 +112,7 @@ func TestNoTimeHere(t *testing.T) {
 		}
 		slow, _ := clienttest.New(t, w, clienttest.On(j, long, func(cfg *oncehttp.Config) { cfg.Retry.AttemptTimeout = 2 * time.Hour }))
 		for range 3 {
+			time.Sleep(5 * time.Minute) // it leaves the operation alone, ever longer
 			res := clienttest.Resume(t, slow)["k"]
 			rec := clienttest.Lookup(t, slow, "k")
 			if !errors.Is(res.Err, oncehttp.ErrNotSent) || rec.MaybeSent || !rec.FirstSent.IsZero() || rec.Sends != 0 || rec.State != persist.StatePending || w.Count() != 0 {
