@@ -44,6 +44,9 @@ type suspects struct {
 	unread []suspect // without --sum, cells without a number as their amount: the first suspectsMax
 	others int       // further ones
 
+	first  suspect // the first of them with a digit
+	digits int     // the number of those
+
 	currencies []string // of a --sum without --currency: the first two
 
 	local string // the first cell of --sum that is not spelled as JSON spells numbers; "": there is none
@@ -126,7 +129,7 @@ func (s *suspects) amount(r *readRow, p *plan) {
 		var err error
 		if d, err = p.amountIn(text, r.Cells); err != nil {
 			s.odd = true
-			s.noNumber(r, text)
+			s.noNumber(r, text, err)
 			return
 		}
 		s.read = true
@@ -165,11 +168,17 @@ func (s *suspects) partialSum(r *readRow, d *results.Decimal) {
 	s.bare.Add(d)
 }
 
-// noNumber keeps a cell that is no number. It is a suspect if others of the file are: see conclude.
-func (s *suspects) noNumber(r *readRow, text string) {
+// noNumber keeps a cell that is not read as a number. It is a suspect if others of the file are: see conclude.
+func (s *suspects) noNumber(r *readRow, text string, err error) {
 	why := "has no amount, and would be sent so"
 	if text = strings.TrimSpace(text); text != "" {
-		why = fmt.Sprintf("has the amount %q, which is no number, and would be sent as it is", words.Clip(text))
+		why = fmt.Sprintf("has the amount %q, which %v; it would be sent as it is", words.Clip(text), err)
+	}
+	if strings.ContainsAny(text, "0123456789") {
+		s.digits++
+		if s.first.row == 0 {
+			s.first = suspect{r.Number, r.Line, why}
+		}
 	}
 	switch {
 	case !r.Cells:
@@ -247,6 +256,11 @@ func (s *suspects) conclude() error {
 			s.add(found)
 		}
 		s.more += s.others
+	} else if s.first.row > 0 {
+		if s.digits > 1 {
+			s.first.why += fmt.Sprintf(" (%d of the amounts are such)", s.digits)
+		}
+		s.add(s.first)
 	}
 	err := s.compare(&s.alike, "has a key that differs from that of row %d (line %d) only in capitals, blanks, dashes or characters that Unicode takes for one: each is sent")
 	err = cmp.Or(err, s.compare(&s.rests, "differs from row %d (line %d) only in the amount: each is sent"))

@@ -32,11 +32,17 @@ func TestSuspects(t *testing.T) {
 		},
 		"amounts without --sum": {
 			"id,amount\n1,-10\n2,0\n3,1.5E+2\n4,12.50\n5,none\n", ofID, "",
-			[]string{"row 1 (line 2): has the amount -10, which is negative", "row 2 (line 3): has the amount 0, which is zero", `row 3 (line 4): has the amount "1.5E+2", which is 150`, `row 5 (line 6): has the amount "none", which is no number`},
+			[]string{"row 1 (line 2): has the amount -10, which is negative", "row 2 (line 3): has the amount 0, which is zero", `row 3 (line 4): has the amount "1.5E+2", which is 150`, `row 5 (line 6): has the amount "none", which is no decimal number`},
 		},
 		"amounts that are no numbers": {
 			"id,amount\n1,(5.00)\n2,\n3,12.50\n4,abc\n", ofID, "",
-			[]string{`row 1 (line 2): has the amount "(5.00)", which is no number`, "row 2 (line 3): has no amount", `row 4 (line 5): has the amount "abc", which is no number`},
+			[]string{`row 1 (line 2): has the amount "(5.00)", which is no decimal number`, "row 2 (line 3): has no amount", `row 4 (line 5): has the amount "abc", which is no decimal number`},
+		},
+		"amounts that are read in two ways": {
+			"id,amount\n1,10.00\n2,1.234\n", ofID, "", []string{`row 2 (line 3): has the amount "1.234", which may be read in two ways; say --decimal . or --decimal ,; it would be sent as it is`},
+		},
+		"amounts that are all spelled otherwise": {
+			"id,amount\n1,none\n2,\"1.234,50\"\n3,\"2,00\"\n", ofID, "", []string{`row 2 (line 3): has the amount "1.234,50", which is not a plain number; --decimal , reads it; it would be sent as it is (2 of the amounts are such)`},
 		},
 		"a column amount without numbers": {"id,amount\n1,small\n2,\n", ofID, "", nil},
 		"amounts of NDJSON": {

@@ -384,13 +384,14 @@ func statusText(rec *persist.Record) string {
 	return fmt.Sprint(status)
 }
 
-// sentText tells if anything was handed to the network. An operation of a dead
-// process is "maybe": its sends were never counted.
+// sentText tells if anything was handed to the network. It is "maybe" for an operation of a dead process, which had no time to record its attempt, also
+// once the next process has counted one send for it.
 func sentText(rec *persist.Record) string {
+	left := func(a persist.Attempt) bool { return a.Sent }
 	switch {
-	case rec.Sends > 0:
+	case rec.Answer != nil || rec.Status != 0 || rec.Swept || rec.Erased || len(rec.History) == persist.HistoryMax || slices.ContainsFunc(rec.History, left):
 		return "yes"
-	case rec.MaybeSent:
+	case rec.MaybeSent || rec.Sends > 0:
 		return "maybe"
 	}
 	return "no"

@@ -80,7 +80,7 @@ func TestShowDrawsTheHistory(t *testing.T) {
   state     held (stored error), result held
   request   POST https://a:443/pay, 0 bytes, profile p
   created   2026-11-21T20:00:00Z
-  sent      yes, first 2026-11-21T20:00:00Z; 2 attempts, 1 sends
+  sent      yes, first 2026-11-21T20:00:00Z; 2 attempts, 1 send
   note      asked the bank
   history
     2026-11-21T20:00:00Z ━━━━━━━━━━━━━━━━━━━━     30s  no answer
@@ -137,6 +137,22 @@ func TestAgeBucket(t *testing.T) {
 	for age, want := range map[time.Duration]int{0: 0, time.Minute: 1, 30 * 24 * time.Hour: ageBuckets} {
 		if got := ageBucket(age); got != want {
 			t.Errorf("%v: bucket %d, want %d", age, got, want)
+		}
+	}
+}
+
+// TestSentText: only a recorded attempt or answer says that something was sent; a count alone may stand for a process that died.
+func TestSentText(t *testing.T) {
+	t.Parallel()
+	for want, records := range map[string][]persist.Record{
+		"no":    {{}, {History: []persist.Attempt{{Error: "refused"}}}},
+		"maybe": {{MaybeSent: true}, {MaybeSent: true, Sends: 1}, {MaybeSent: true, Sends: 1, History: []persist.Attempt{{Error: "refused"}}}},
+		"yes":   {{MaybeSent: true, Sends: 1, History: []persist.Attempt{{Sent: true}}}, {Sends: 1, Status: 201, Swept: true}, {Sends: 1, Answer: &persist.Answer{Status: 201}}},
+	} {
+		for _, rec := range records {
+			if got := sentText(&rec); got != want {
+				t.Errorf("%+v: %q, want %q", rec, got, want)
+			}
 		}
 	}
 }

@@ -206,7 +206,11 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known
 		line("token", "%s", cmp.Or(rec.Token, "none yet"))
 	}
 	line("created", "%s", c.when(rec.Created, "-"))
-	line("sent", "%s, first %s; %s attempts, %d sends", sentText(rec), c.when(rec.FirstSent, "never"), c.attempts(rec), rec.Sends)
+	sends := words.Count(rec.Sends, "send")
+	if sentText(rec) == "maybe" {
+		sends = "no recorded send"
+	}
+	line("sent", "%s, first %s; %s attempts, %s", sentText(rec), c.when(rec.FirstSent, "never"), c.attempts(rec), sends)
 	switch sending := view.SendingText(rec, c.now); {
 	case rec.State.Final():
 		line("finished", "%s", c.when(rec.Finished, "-"))
