@@ -27,11 +27,13 @@ func (x existing) endUnread() *result {
 	t.readBy(t.engine.profileOf(t.call, &t.rec))
 	// For the Location of a redirect, which is relative to it.
 	from, err := request.URL(&t.rec)
-	if t.prof == nil || t.given.OtherFacts || err != nil || t.lacks().Need != acts.Nothing {
-		return nil
+	reader := acts.AnswerReader{Knows: t.prof != nil && !t.given.OtherFacts && err == nil, Need: t.lacks().Need}
+	if reader.Knows { // the client with the answer had other facts, and may have kept no value that these read
+		_, missing := readsDropped(t.prof, a.Dropped, anyList)
+		reader.Whole = missing == "" && !hidesErrors(&t.rec)
 	}
-	if _, missing := readsDropped(t.prof, a.Dropped, anyList); missing != "" || hidesErrors(&t.rec) {
-		return nil // the client with the answer had other facts, and kept no value that these read
+	if !reader.Reads() {
+		return nil
 	}
 	// The recorded answer is heard as if it had just come, so that one way of reading is for both.
 	read := x.replies.hear(wire.Result{Answer: wire.Recorded(from, a.Status, a.Header, a.Body, !a.BodyDropped)})
