@@ -380,7 +380,8 @@ func partFailed(rows []indexedRow) (done, failed []indexedRow) {
 // failed reports the rows of an operation with a word of failure.
 func (a *audit) failed(x Finding, rows []indexedRow) error {
 	for _, r := range rows {
-		x.Finding, x.There, x.Why = Failed, r.where(), "the row says that it is of nothing done"
+		x.There, x.Next = r.where(), ""
+		x.saysNothingDone(r.Failed)
 		if err := a.found(x); err != nil {
 			return err
 		}
@@ -398,7 +399,7 @@ func (a *audit) foreign(r indexedRow) error {
 		x.Amounts = r.money() + " there"
 	}
 	if r.Failed != "" {
-		x.Finding, x.Why = Failed, "the row says that it is of nothing done"
+		x.saysNothingDone(r.Failed)
 		return a.found(x)
 	}
 	if a.nearEdge(r.At) {

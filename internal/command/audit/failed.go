@@ -55,6 +55,17 @@ func looksUndone(cell string) bool {
 	return looksFailed(cell) && slices.ContainsFunc(wordsOf(cell), func(w string) bool { return slices.Contains(undoneWords, w) })
 }
 
+// takenBack is the step for such a row.
+const takenBack = "it took effect, and was taken back there: find out why, before anything is sent for it under another key"
+
+// saysNothingDone sets the finding of a row with a word of failure in this cell, such as "status=failed".
+func (x *Finding) saysNothingDone(failed string) {
+	x.Finding, x.Why = Failed, "the row says that it is of nothing done"
+	if _, cell, _ := strings.Cut(failed, "="); looksUndone(cell) {
+		x.Why, x.Next = "the row says that it was taken back", takenBack
+	}
+}
+
 // namesStatus reports whether --where names a column with a status.
 func (f *auditFlags) namesStatus() bool {
 	return slices.ContainsFunc(f.where, func(w string) bool {

@@ -55,6 +55,7 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 		x.Finding = "missing"
 		switch {
 		case len(others) == 0 && a.spelled(a.matchOf(rec), &x):
+		case len(others) == 0 && a.behindPrefix(rec.Key, &x):
 		case a.doneBefore(rec, &x), a.doneSince(rec, &x):
 		case oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
 			x.Next = "send it under no other key: its answer 202 is no end, and the API may still do it; ask the API, or compare with a later export"
@@ -78,7 +79,7 @@ func (a *audit) notDone(rec *persist.Record, x *Finding, others []indexedRow) bo
 	case looksDone(cell):
 		x.Next = "say --where " + words.ShellQuote(status) + ", too, if that is done"
 	case looksUndone(cell):
-		x.Next = "it took effect, and was taken back there: find out why, before anything is sent for it under another key"
+		x.Next = takenBack
 	case !looksFailed(cell):
 		x.Next = "send it under no other key: it may still be done; compare again with a later export"
 	case oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:

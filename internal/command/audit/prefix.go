@@ -35,6 +35,21 @@ func (p *prefixes) absent(key string, theirs func(string) bool) {
 	}
 }
 
+// behindPrefix adds to the finding of an operation without rows that the exports have the end of its key, and reports whether they do. Then nothing is advised that
+// sends it again.
+func (a *audit) behindPrefix(key string, x *Finding) bool {
+	if a.flags.reference != "" {
+		return false
+	}
+	prefix := a.prefixes.rests(key, a.theirs.knows)
+	if prefix == "" {
+		return false
+	}
+	x.Why = fmt.Sprintf("the exports have %q, which is its key without %q", words.Clip(key[len(prefix):]), words.Clip(prefix))
+	x.Next = "send it under no other key: compare again by a field of the requests, --reference /FIELD"
+	return true
+}
+
 // foreign takes a text of the export that no operation here has.
 func (p *prefixes) foreign(match string) {
 	if p.here != "" || p.there != "" || p.tries >= 2*prefixTriesMax {

@@ -22,7 +22,11 @@ import (
 // lookForDoubt sets the line's doubt. replayed: the answer has the mark of a replay.
 func (l *Line) lookForDoubt(h http.Header, body []byte, replayed bool) {
 	switch {
-	case l.Result != Done:
+	case l.Result == Accepted && !l.BodyDropped: // it tells no end, and may say that it is open
+		if doubt := doubtOf(h, body); !saysOpen(doubt) && doubt != "" && len(bytes.Trim(body, " \t\r\n[]{}")) > 0 {
+			l.Doubt = doubt
+		}
+	case l.Result != Done && l.Result != Accepted:
 	case l.Status == http.StatusMultiStatus:
 		l.Doubt = "several outcomes (207)"
 	case l.BodyDropped:
@@ -36,6 +40,12 @@ func (l *Line) lookForDoubt(h http.Header, body []byte, replayed bool) {
 			l.Doubt = "the mark of a replay at the first send, so it may be of another request under the same key"
 		}
 	}
+}
+
+// saysOpen reports whether a doubt is of a word that leaves the end open, such as /status=pending.
+func saysOpen(doubt string) bool {
+	_, word, _ := strings.Cut(doubt, "=")
+	return slices.ContainsFunc(wordsOf(word), func(w string) bool { return slices.Contains(openWords, w) })
 }
 
 // doubtRecorded sets the doubt of a line whose answer was too large to keep, from its record. An answer that was swept was looked at before.

@@ -25,6 +25,9 @@ const runAgain = "run the same command again"
 // giveAgain is the next step where a journal's operations, or its other clients, have credentials and this run has none.
 const giveAgain = runAgain + ", with their credentials (-H)"
 
+// checkCredentials is the next step after a 401, 403 or 407.
+const checkCredentials = "check the credentials (-H), " + runAgain
+
 // doneBefore is the next step of refusals that speak of the key, or of something that was done before: a new key could pay twice.
 const doneBefore = "the answers speak of the key, or say that something was done before: another request, maybe of this row, may have taken effect; find that out before any is sent " +
 	"under another key, and say what such an answer means (--already-done, or mismatch in a profile file: oncehttp profile new)"
@@ -76,7 +79,7 @@ func (g Group) nextStep(journal string, generation int) string {
 		if g.Code == "abandoned" {
 			return "nothing more is sent; oncehttp journal show KEY --journal " + journal
 		}
-		if g.Code == "answer_unread" {
+		if g.Code == CodeUnread {
 			return "nothing more is sent; ask the API what came of them (oncehttp journal show KEY --journal " + journal + "); oncehttp journal declined --forget VALUE --journal " + journal + " counts them as done, and all else that a --declined with that VALUE alone made unknown or declined"
 		}
 		if g.Code == "bad_request" { // another call began it
@@ -90,6 +93,9 @@ func (g Group) nextStep(journal string, generation int) string {
 		}
 		if g.Code == codeNotAgain {
 			return "nothing was sent again, as the rows' messages say; then " + runAgain
+		}
+		if g.Status == 401 || g.Status == 403 || g.Status == 407 {
+			return checkCredentials + g.afterSame(journal)
 		}
 		return runAgain + g.afterSame(journal)
 	}
@@ -145,7 +151,7 @@ func (g Group) afterRejected(anew string) string {
 	case g.bare:
 		return "a page or nothing was answered, as something in front of the API may; mend that, then " + runAgain
 	case g.Status == 401, g.Status == 403, g.Status == 407:
-		return "check the credentials (-H), " + runAgain
+		return checkCredentials
 	}
 	return runAgain
 }

@@ -63,7 +63,7 @@ func (list Declines) Confirmed(rec *persist.Record) Line {
 	l.Exit = l.Result.Exit()
 	if rec.Answer == nil && l.Result == Unknown && rec.State == persist.StateConfirmed && rec.Evidence == nil {
 		l.Status, l.State = rec.Status, rec.State.String()
-		l.Error = &LineError{Code: "answer_unread", Message: "the answer was pruned, so that --declined was not looked for in it; ask the API what came of it"}
+		l.Error = &LineError{Code: CodeUnread, Message: "the answer was pruned, so that --declined was not looked for in it; ask the API what came of it"}
 	}
 	if a := rec.Answer; a != nil && rec.State == persist.StateConfirmed {
 		text := TextOf(a.Header, a.Body)
@@ -217,7 +217,7 @@ func (list Declines) Unseen(l *Line) {
 		why = "the journal keeps the answer without " + strings.Join(l.Dropped, ", ")
 	}
 	l.Result = Unknown
-	l.Exit, l.Error = l.Result.Exit(), &LineError{Code: "answer_unread", Message: why + ", so that --declined was not looked for in it; ask the API what came of it"}
+	l.Exit, l.Error = l.Result.Exit(), &LineError{Code: CodeUnread, Message: why + ", so that --declined was not looked for in it; ask the API what came of it"}
 }
 
 // ResultOfAnswer returns the result of a final answer. body may be nil if it was not kept; then only the status and refused count.
@@ -331,6 +331,7 @@ const (
 	CodeEarlierRow  = "earlier_row"     // a row that --ordered-by puts before this one has not ended
 	codeNotAgain    = "not_sent_again"  // an earlier call sent it, and this one nothing
 	CodeDistrusted  = "key_not_trusted" // the operation was begun under a profile that trusts its key, and this run's does not
+	CodeUnread      = "answer_unread"   // --declined was not looked for in the answer
 	CodeSettled     = "settled"         // a person settled the operation as absent
 )
 

@@ -26,8 +26,12 @@ func (f *sendFlags) nextStep(ctx context.Context, ses *session.Session, l *resul
 		return again + ", with its credentials (-H)"
 	case l.Result == results.Unknown && l.GoesOn && !l.Due.IsZero():
 		return afterWait(l.Due, again)
+	case l.Result == results.Unknown && l.GoesOn && refusesCredentials(l.Status):
+		return "check the credentials (-H), then " + again + ", which goes on"
 	case l.Result == results.Unknown && l.GoesOn:
 		return again + ", which goes on"
+	case l.Error != nil && l.Error.Code == results.CodeUnread:
+		return "nothing more is sent: ask the API what came of it; oncehttp journal declined --forget VALUE --journal " + words.ShellQuote(ses.Place.Arg) + " counts it as done, and all else that a --declined with that VALUE alone made unknown or declined"
 	case l.Result != results.Rejected || l.Error == nil:
 		return ""
 	}
@@ -40,7 +44,7 @@ func (f *sendFlags) nextStep(ctx context.Context, ses *session.Session, l *resul
 		return afterWait(l.Due, again)
 	case l.Bare:
 		return "a page or nothing was answered, as something in front of the API may; mend that, then " + again
-	case l.Status == http.StatusUnauthorized, l.Status == http.StatusForbidden, l.Status == http.StatusProxyAuthRequired:
+	case refusesCredentials(l.Status):
 		return "check the credentials (-H), then " + again
 	}
 	return again
@@ -65,4 +69,9 @@ func settleStep(ctx context.Context, ses *session.Session, key string) string {
 		return "look at the server, and say what happened: " + settle + " --happened" + journal + "; or, if it took no effect: " + settle + " --absent" + journal
 	}
 	return ""
+}
+
+// refusesCredentials reports whether a status is about the credentials of a request.
+func refusesCredentials(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusProxyAuthRequired
 }

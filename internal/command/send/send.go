@@ -316,6 +316,9 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 	if doubt := l.DoubtText(); doubt != "" {
 		f.note(s, "%s", doubt)
 	}
+	if l.Result == results.Unknown && l.Error != nil && !f.json {
+		f.note(s, "%s; next: %s", l.Error.Message, f.nextStep(ctx, ses, &l))
+	}
 	return terminal.ExitWith(l.Exit)
 }
 
@@ -357,6 +360,7 @@ func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error,
 	f.recall(ctx, ses, &l)
 	if f.Declines.Unseen(&l); l.Result == results.Unknown && status == terminal.ExitOK {
 		status = l.Exit
+		err = fmt.Errorf("%w; %s", err, l.Why())
 	}
 	if f.json {
 		if _, werr := s.Out.Write(l.Marshal()); werr != nil {
