@@ -7,8 +7,6 @@ import (
 	"github.com/oncehttp/oncehttp/internal/classify"
 )
 
-// This file takes the results of requests: the answers to sends, those of lookups, and the credentials of the next attempt.
-
 // Sent is the result of a request: a send of the operation, a lookup, or a request for a token.
 type Sent struct {
 	Answer Answer        // zero: there is none
@@ -21,7 +19,8 @@ type Sent struct {
 	Source bool          // its credentials came from a source that can be asked again
 }
 
-// Sent takes the result of a send, and the verdict on it. (Invariants 1, 4, 50 and 63.)
+// Sent takes the result of the step Send, one send of the operation, and v, the verdict on its answer. Two answers lead to a lookup first: "already done", and "this
+// business reference was used before" if an earlier attempt may have used it. (Invariants 1, 4, 50 and 63.)
 func (d *Drive) Sent(v classify.Verdict, sent Sent) {
 	d.sends += sent.Sends
 	d.hint = sent.Hint
@@ -36,8 +35,8 @@ func (d *Drive) Sent(v classify.Verdict, sent Sent) {
 	}
 }
 
-// Asked takes the finding of a lookup by the business reference, and the result of its request. asked is false for a request without such a
-// reference: then nothing was asked. (Invariants 8 and 50.)
+// Asked takes the result of a lookup by the business reference (such as an order number), after the steps AskFirst and AskDuplicate: its finding, and sent, its request.
+// asked is false for an operation without a reference: nothing was asked. After "there is none" the send begins. (Invariants 8 and 50.)
 func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 	if !asked {
 		finding = classify.FindingUnclear
@@ -62,8 +61,8 @@ func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 	}
 }
 
-// LookedUp takes the result of the lookup that follows an "already done" answer: the answer of the resource, none if the lookup failed, and the
-// verdict on both answers. (Invariants 4 and 42.)
+// LookedUp takes the result of the step LookUp, the read of the resource named by an "already done" answer: sent, none if the read failed, and v, the verdict on both
+// answers. If the read ends nothing, the "already done" answer counts alone. (Invariants 4 and 42.)
 func (d *Drive) LookedUp(v classify.Verdict, sent Sent) {
 	d.sends += sent.Sends
 	if d.given.OtherFacts { // the resource was read by other facts, too
@@ -75,11 +74,11 @@ func (d *Drive) LookedUp(v classify.Verdict, sent Sent) {
 	d.judge(v, sent)
 }
 
-// Done returns the verdict on the "already done" answer, before its lookup. (Invariant 4.)
+// Done returns the verdict on the "already done" answer, before the lookup that follows it (the step LookUp). The driver judges both answers together. (Invariant 4.)
 func (d *Drive) Done() classify.Verdict { return d.verdict }
 
-// duplicateAsked judges the answer "this business reference was used before". An earlier attempt of an operation in doubt may have used it.
-// (Invariants 4 and 50.)
+// duplicateAsked takes the lookup after the answer "this business reference was used before": an earlier attempt of this operation may have used it. A final verdict v
+// ends the operation. Else the first answer counts, with v or, if nothing was asked, with its own verdict. (Invariants 4 and 50.)
 func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
 	hint := d.hint
 	d.count(sent)
@@ -94,7 +93,8 @@ func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
 	d.judge(v, Sent{Answer: d.own})
 }
 
-// judge takes the verdict on an attempt. An answer counts even if the call was given up meanwhile. (Invariants 8, 24, 42, 49 and 63.)
+// judge adds the verdict v on an attempt to those of the attempts before: d.proof is what they prove together, d.answer the answer that counts. Then it decides the next
+// step. An answer counts even if its caller has given up meanwhile. (Invariants 8, 24, 42, 49 and 63.)
 func (d *Drive) judge(v classify.Verdict, sent Sent) {
 	d.unread = false
 	if d.given.OtherFacts && sent.Answer.ID != 0 {
@@ -133,13 +133,13 @@ func (d *Drive) judge(v classify.Verdict, sent Sent) {
 	d.goOn()
 }
 
-// count counts the sends of a request beside the operation itself. halted: the origin is down, and the drive stops. (Invariant 16.)
+// count counts the sends of a lookup, or of a request for a token. halted: the origin takes no connections, and no further attempt follows. (Invariant 16.)
 func (d *Drive) count(sent Sent) (halted bool) {
 	d.sends += sent.Sends
 	return d.noteOrigin(sent)
 }
 
-// noteOrigin notes the state of the origin. halted: it was not reached, and this drive stops. (Invariant 16.)
+// noteOrigin notes whether a request reached its origin. halted: it takes no connections, and no attempt follows for now (Given.StopIfDown). (Invariant 16.)
 func (d *Drive) noteOrigin(sent Sent) (halted bool) {
 	d.unreached = !sent.Down.IsZero()
 	d.reached = d.reached || !sent.Unsent
@@ -150,34 +150,33 @@ func (d *Drive) noteOrigin(sent Sent) (halted bool) {
 	return false
 }
 
-// mayAskSource reports whether the source of the credentials is asked once more after such an answer. The send had no effect, and its key protects
-// another one. An operation in doubt stays in doubt. Each call asks once, and only if an attempt is left. (Invariants 2, 49 and 63.)
+// mayAskSource reports whether another attempt, with other credentials from their source, may follow an answer 401 or 407: the refused send had no effect, and its key
+// protects the next one. An operation in doubt stays in doubt. Each call asks the source once, and only if an attempt is left. (Invariants 2, 49 and 63.)
 func (d *Drive) mayAskSource() bool {
 	spent := d.Spent()
 	return d.op.Protected && !spent.Source && spent.Attempts < d.client.MaxAttempts &&
 		d.proof.Hold == "" && (d.proof.Kind == ProvesRefusal || d.proof.Kind == ProvesNothing && d.doubtBefore)
 }
 
-// SourceAsked takes the result of the step AskSource. other: the source gave other credentials than the refused ones. Then another attempt follows at
-// once, within the bounds of any attempt. (Invariant 63.)
+// SourceAsked takes the result of the step AskSource, a second question to the source of credentials that the API has refused. other: it gave other credentials. Then
+// another attempt follows at once, within the bounds of any attempt. (Invariant 63.)
 func (d *Drive) SourceAsked(other bool) {
 	d.source, d.atOnce = true, other
 	d.proof.Again = d.proof.Again || other
 	d.goOn()
 }
 
-// RefusesCredentials reports whether an answer with this status refuses the credentials of its request, whatever the operation is. A 403 may be about
-// the operation itself. (Invariant 63.)
+// RefusesCredentials reports whether an answer with this status refuses the credentials of its request. A 403 may be about the operation itself. (Invariant 63.)
 func RefusesCredentials(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusProxyAuthRequired
 }
 
-// HeedsRefusals reports whether an operation waits for another one to try the credentials that the API has just refused. In a Run it does. A call, and a
-// Resume, sends at once: somebody asked for it now. (Invariant 63.)
+// HeedsRefusals reports whether an operation waits for another one to try the credentials that the API has just refused. Under Run, in the background, it does. A call,
+// and a Resume, sends at once: somebody asked for it now. (Invariant 63.)
 func (g Given) HeedsRefusals() bool { return g.Pass && g.StopIfDown }
 
-// Unanswered returns the verdict on an attempt without an answer. unsent: it is proved that nothing was handed to the network; otherwise an effect is
-// possible. fatal: another attempt cannot help. (Invariants 2 and 24.)
+// Unanswered returns the verdict on an attempt without an answer. unsent: it is proved that nothing was handed to the network; otherwise an effect is possible. fatal:
+// another attempt cannot help. (Invariants 2 and 24.)
 func Unanswered(unsent, fatal bool) classify.Verdict {
 	if unsent {
 		return classify.Verdict{Kind: classify.KindNotSent, Again: !fatal}

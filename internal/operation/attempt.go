@@ -7,8 +7,6 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file decides the steps of an attempt, from its begin to the wait for the next one.
-
 // attempting is the end of a drive, with the attempts before it.
 type attempting struct {
 	ending
@@ -16,7 +14,7 @@ type attempting struct {
 	looked bool // the attempt has asked by the business reference, and found nothing
 }
 
-// beginAttempt decides the first step of an attempt. (Invariants 1 and 50.)
+// beginAttempt decides the first step of an attempt: a lookup if the effect is in doubt and the policy asks first; else the way to a send. (Invariants 1 and 50.)
 func (d *attempting) beginAttempt() {
 	d.looked = false
 	if d.given.AsksFirst(d.history.InDoubt()) {
@@ -26,12 +24,13 @@ func (d *attempting) beginAttempt() {
 	d.beginSend()
 }
 
-// AsksFirst reports whether a lookup comes before the next send. inDoubt: an attempt of this drive may have had an effect. (Invariants 1 and 50.)
+// AsksFirst reports whether a lookup by the business reference (such as an order number) comes before the next send: the policy wants it, and an attempt may have had an
+// effect. g.Doubted says so of earlier attempts, inDoubt of this series. A confirmed operation, sent again for its answer alone, needs none. (Invariants 1 and 50.)
 func (g Given) AsksFirst(inDoubt bool) bool {
 	return g.AskFirst && !g.AskedAgain && (g.Doubted || inDoubt)
 }
 
-// beginSend decides the first step toward a send, after any question to the API. (Invariant 7.)
+// beginSend decides the first step toward a send: the way to a token if the server hands out the key, else Check, a look at clock and lease. (Invariant 7.)
 func (d *attempting) beginSend() {
 	if WantsToken(&d.op) {
 		d.step = CheckToken
@@ -40,7 +39,8 @@ func (d *attempting) beginSend() {
 	d.step, d.after = Check, Send
 }
 
-// judgeFirst takes the verdict of a lookup before a send. It counts as an attempt. (Invariants 42 and 50.)
+// judgeFirst takes the verdict v of a lookup made in place of a send. It counts as an attempt, and may end the operation. By other facts (the client's profile has
+// changed since the begin) it proves less. halted: the origin takes no connections, so no other attempt follows. (Invariants 42 and 50.)
 func (d *attempting) judgeFirst(v classify.Verdict, sent Sent, halted bool) {
 	same := v.Kind == classify.KindFinal
 	if d.given.OtherFacts {
@@ -58,7 +58,8 @@ func (d *attempting) judgeFirst(v classify.Verdict, sent Sent, halted bool) {
 	d.goOn()
 }
 
-// Checked takes the result of a check. sure: the journal told the time, and the lease is this client's. (Invariants 7, 8, 10 and 35.)
+// Checked takes the result of the step Check or CheckToken, a look at clock and lease just before a request. sure: the journal told the time, now, and the lease is this
+// client's. A bar to the send ends the series of attempts with its reason; else the send, or d.after, follows. (Invariants 7, 8, 10 and 35.)
 func (d *attempting) Checked(sure bool, now time.Time) {
 	if d.step == CheckToken {
 		d.step = FetchToken
@@ -89,20 +90,20 @@ func (d *attempting) Checked(sure bool, now time.Time) {
 	}
 }
 
-// KeyTaken takes the finding, at the step Check, of another operation with the same key on the wire. Nothing is sent: the API would take the two for one.
-// (Invariant 46.)
+// KeyTaken ends the series of attempts, and holds the operation for a person: the driver has found, at the step Check, that another operation with the same key is being
+// sent. The API would take the two for one. (Invariant 46.)
 func (d *attempting) KeyTaken() {
 	d.halt(TakenKey, Proof{Hold: persist.HoldMismatch})
 }
 
-// OldFound takes the finding, at the step Check, that the operation in whose place this one stands stops it (intent.Successor). Nothing is sent before a person
-// has decided. (Invariants 54 and 56.)
+// OldFound ends the series of attempts, and holds the operation for a person: the driver has found, at the step Check, that the operation which this one replaces forbids
+// a send of it (intent.Successor): it may have taken effect, for example. (Invariants 54 and 56.)
 func (d *attempting) OldFound() {
 	d.halt(OldHappened, Proof{Hold: persist.HoldPredecessor})
 }
 
-// MayLeave returns the reason against a send at this moment, or GoesOn. It is asked after Limiter, turn and Authorize; first: nothing of this
-// attempt was sent yet. (Invariant 8.)
+// MayLeave returns the reason against the send at the last moment before its bytes leave, or GoesOn. Waits for the limiter and for Authorize are over then, and may have
+// taken all the time. first: nothing of this attempt was sent before, so it is no hop of a redirect. (Invariant 8.)
 func (d *attempting) MayLeave(now time.Time, first bool) Stop {
 	switch {
 	case first && !d.history.InDoubt() && d.op.TooOld(now):
@@ -113,13 +114,13 @@ func (d *attempting) MayLeave(now time.Time, first bool) Stop {
 	return GoesOn
 }
 
-// halt is skip with a reason.
+// halt ends the series of attempts before the next one, for the reason why. fallback is the proof then, unless an earlier answer is final: see skip.
 func (d *attempting) halt(why Stop, fallback Proof) {
 	d.stop = why
 	d.skip(fallback)
 }
 
-// skip ends the drive before its next attempt: with fallback, unless an earlier final answer counts. (Invariant 24.)
+// skip ends the attempts before another send, unless fallback.Again. fallback is the proof then, unless an earlier answer is final: that one counts. (Invariant 24.)
 func (d *attempting) skip(fallback Proof) {
 	known, earlierCounts := d.history.Add(classify.Verdict{Kind: classify.KindNotSent})
 	if known.Kind == classify.KindFinal {
@@ -134,7 +135,7 @@ func (d *attempting) skip(fallback Proof) {
 	d.goOn()
 }
 
-// goOn decides the step after an attempt. (Invariants 16 and 28.)
+// goOn decides the step after an attempt: Draw, the choice of a wait, if another attempt may help; else the last write of the series. (Invariants 16 and 28.)
 func (d *attempting) goOn() {
 	if d.proof.Again {
 		d.step = Draw
@@ -151,7 +152,8 @@ type Drawn struct {
 	GivenUp   bool          // the call was given up, or is draining
 }
 
-// Drawn takes everything behind a wait, and decides on wait or stop. (Invariants 16, 28 and 48.)
+// Drawn takes the result of the step Draw: everything that the wait for the next attempt depends on. It decides on that wait (the step Wait), or on the end of the
+// attempts if a bound of the policy, of the caller or of the key's window is reached. (Invariants 16, 28 and 48.)
 func (d *attempting) Drawn(drawn Drawn, now time.Time) {
 	p := Plan{
 		Client: &d.client, Now: now, Started: now.Add(-drawn.Elapsed), Deadline: drawn.Deadline,
@@ -182,7 +184,8 @@ func (d *attempting) Drawn(drawn Drawn, now time.Time) {
 	d.conclude()
 }
 
-// Waited takes the result of the step Wait. over is false if the wait was cut: the call was given up, or is draining. (Invariant 40.)
+// Waited takes the result of the step Wait, the wait for the next attempt. over is false if the wait was cut, since the call was given up or its client is closing
+// (draining): then the attempts end, and the operation is left as it is. (Invariant 40.)
 func (d *attempting) Waited(over bool) {
 	if over {
 		d.beginAttempt()

@@ -18,13 +18,13 @@ func (c *counts) Attempts() int { return c.attempts }
 // Sends returns the number of sends so far, those of lookups among them.
 func (c *counts) Sends() int { return c.sends }
 
-// Errors returns the number of equal errors in a row. The API may keep such an error under the key.
+// Errors returns the number of equal errors (500) of the API in a row. The API may keep such an error under the key, and give it to each send.
 func (c *counts) Errors() int { return c.equal }
 
 // Reached reports whether something was sent, if only a request for a token.
 func (c *counts) Reached() bool { return c.reached }
 
-// noteError counts equal errors in a row that the API may keep under the key. (Invariant 48.)
+// noteError counts equal errors (500) in a row: the API may keep one under the key, and give it to each send. said identifies it; zero: none. (Invariant 48.)
 func (c *counts) noteError(said uint64) {
 	if said != c.said {
 		c.said, c.equal = said, 0

@@ -42,7 +42,8 @@ type Means struct {
 	LeastDelay time.Duration // likewise
 }
 
-// With returns g with what follows from the record and the means. An operation begun with AskFirst is asked for by every client. (Invariants 19, 30 and 50.)
+// With returns g with the facts that follow from the record, and from m, the means of client and profile. An operation begun with AskFirst (a lookup before a send in
+// doubt) is looked up by every client. (Invariants 19, 30 and 50.)
 func (g Given) With(rec *persist.Record, m Means) Given {
 	g.AskFirst = (m.AsksFirst || rec.AskFirst) && m.Finds
 	g.OwnKey = rec.KeyOfOneCall() && m.RandomKeys
@@ -126,13 +127,14 @@ type course struct {
 	schedule
 }
 
-// newDrive returns a drive that has decided nothing.
+// newDrive returns a drive, a series of attempts at one operation, with its facts alone. It has no step yet: its callers decide on the first one.
 func newDrive(op Op, client Client, given Given) (d Drive) {
 	d.op, d.client, d.given = op, client, given
 	return d
 }
 
-// NewDrive returns a drive before its first attempt. (Invariant 24.)
+// NewDrive returns a drive, a series of attempts at one operation until its end or a stop, before its first attempt. given tells of attempts before: one may have had an
+// effect, or the last was refused. (Invariant 24.)
 func NewDrive(op Op, client Client, given Given) Drive {
 	d := newDrive(op, client, given)
 	switch {
@@ -145,7 +147,8 @@ func NewDrive(op Op, client Client, given Given) Drive {
 	return d
 }
 
-// EndedBy returns a drive without an attempt, for an end by a verdict on a recorded answer. (Invariant 42.)
+// EndedBy returns a drive (the course of one operation under a call or a pass) that makes no attempt, and confirms the operation by an answer on record. An earlier
+// client could not read that answer; v is the verdict of this one. (Invariant 42.)
 func EndedBy(op Op, client Client, given Given, v classify.Verdict, answer Answer) Drive {
 	d := newDrive(op, client, given)
 	d.proof, d.answer = ProofOf(v), answer
@@ -154,7 +157,8 @@ func EndedBy(op Op, client Client, given Given, v classify.Verdict, answer Answe
 	return d
 }
 
-// Overdue returns a drive without an attempt, for an operation never sent and past its SendBefore. (Invariants 8 and 24.)
+// Overdue returns a drive (the course of one operation under a call or a pass) that makes no attempt: the operation was never sent, and SendBefore, the latest time for
+// its first send, is past. It only records that. (Invariants 8 and 24.)
 func Overdue(op Op, client Client, given Given) Drive {
 	d := newDrive(op, client, given)
 	if given.Refused {
@@ -164,20 +168,21 @@ func Overdue(op Op, client Client, given Given) Drive {
 	return d
 }
 
-// Step returns the next step.
+// Step returns the next step. The driver, package run, does it, and hands the result to the method named by the step.
 func (d *course) Step() Step { return d.step }
 
-// Op returns the operation as the drive knows it.
+// Op returns the operation as these decisions know it: as at the begin of the attempts, or as told by Moved, before a write, since.
 func (d *course) Op() Op { return d.op }
 
-// Spent returns the use of the call's bounds by this drive and earlier ones. (Invariants 43 and 59.)
+// Spent returns the use of a call's bounds, such as attempts and sends, by this series of attempts and the earlier ones of the call. Between two series the call leaves
+// its operation to other processes. (Invariants 43 and 59.)
 func (d *course) Spent() Spent {
 	before := d.given.Spent
 	return Spent{before.Attempts + d.attempts, before.InFlight + d.inFlight, before.Sends + d.sends, before.Source || d.source}
 }
 
-// late returns the proof of an operation never sent, after the time for its first send. An operation begun by this call has no more to expect,
-// unless an Enqueue has promised a send of it. (Invariants 2, 8 and 18.)
+// late returns the proof of an operation never sent, after the time for its first send. One begun by this call counts as not sent, and goes. Any other one is held as
+// expired, also one whose send was promised meanwhile by an Enqueue: somebody expects it. (Invariants 2, 8 and 18.)
 func (d *course) late() Proof {
 	if d.given.Created && !d.op.Enqueued {
 		return Proof{Kind: ProvesUnsent}
@@ -185,19 +190,19 @@ func (d *course) late() Proof {
 	return expired()
 }
 
-// ExtendsSendUntil reports whether a later SendUntil is written, durably, before a send: the send may last until then, beyond the stored time. Another
-// process relies on that time once the lease has ended. An operation that is asked again for its answer has ended. (Invariants 12 and 31.)
+// ExtendsSendUntil reports whether a later SendUntil is written, durably, before a send that may last until then; stored is the present one. Another process relies on
+// that time once the lease has ended. An operation that is sent again for its answer alone has ended: nobody takes it over. (Invariants 12 and 31.)
 func (d *course) ExtendsSendUntil(stored, until time.Time) bool {
 	return !d.given.AskedAgain && until.After(stored)
 }
 
-// isLocal reports whether the drive has sent nothing: it has reached no server, or its limiter, its Authorize or its time limits stopped it. Such
-// a failure is no fact about the operation: another client may send it. A clock set back is not local: it may be the journal's. (Invariant 43.)
+// isLocal reports whether these attempts have sent nothing: they reached no server, or this client's limiter, Authorize or time limits stopped them. Such a failure is no
+// fact about the operation: another client may send it. A clock set back is not local: it may be the journal's. (Invariant 43.)
 func (d *course) isLocal() bool { return !d.reached && d.sends == 0 && d.stop != ClockBack }
 
-// Stored reports whether the server gives the answer again for the same key (persist.Answer.Stored). Three decisions hang on it: another request for
-// the answer, the flush of the record, and an answer before the record. (Invariant 14.)
+// Stored reports whether the server gives the answer again for the same key (persist.Answer.Stored). Three decisions hang on it: another request for the answer, the
+// flush of the record, and whether callers may have the answer before it is recorded. (Invariant 14.)
 func (d *course) Stored() bool { return d.proof.Stored && d.op.Protected }
 
-// goesOn reports whether the call, stopped by its limiter, goes on with the operation later. A pass does not. (Invariant 43.)
+// goesOn reports whether a call, stopped since its limiter lets it wait long, goes on with the operation later. A pass (Resume or Run) does not. (Invariant 43.)
 func (d *course) goesOn() bool { return d.limited && !d.given.Pass }

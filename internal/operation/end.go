@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// This file decides the end of a drive: the proof leads to the last write, and that to the report. An operation without an effect is forgotten, and its
-// key is looked at once more.
+// This file decides the end of a drive: the proof leads to the last write, and that to the report. An operation without an effect is forgotten, and its key is looked at
+// once more.
 
 // Report is the end of a drive.
 type Report struct {
@@ -30,7 +30,8 @@ type ending struct {
 	report Report
 }
 
-// conclude decides the last write, if no attempt follows. (Invariants 2, 4 and 24.)
+// conclude decides the last write after the last attempt, by the proof of all attempts: an end, a mismatch (the server has the key for another request), a withdrawal (no
+// effect, by proof), or an unfinished record for a later pass. (Invariants 2, 4 and 24.)
 func (d *ending) conclude() {
 	switch {
 	case d.given.AskedAgain:
@@ -46,8 +47,8 @@ func (d *ending) conclude() {
 	}
 }
 
-// concludeRepeat ends a drive after another request for the answer of a confirmed operation. The record does not change. A refusal is flushed before
-// an error calls it final: an answer handed out earlier may not be durable yet. (Invariants 13 and 14.)
+// concludeRepeat ends the course of a confirmed operation that was sent again, since its answer was too large to keep. The record does not change. Before an error calls
+// a recorded refusal final, the journal is flushed: the refusal may not be durable yet. (Invariants 13 and 14.)
 func (d *ending) concludeRepeat() {
 	if d.proof.Kind == ProvesEnd && !d.proof.Refused && sameEnd(d.op.Status, d.answer.Status) { // a success was asked for again
 		d.end(Report{Answered: true, Unreported: d.op.Unreported})
@@ -61,17 +62,18 @@ func (d *ending) concludeRepeat() {
 	d.failRepeat(d.op.Standing)
 }
 
-// failRepeat ends a drive without the answer of a confirmed operation. (Invariants 9 and 14.)
+// failRepeat ends a second request for the answer of a confirmed operation, which did not bring it, with the error "the answer is gone". standing is the operation's, as
+// recorded; Unclear if the flush failed. (Invariants 9 and 14.)
 func (d *ending) failRepeat(standing Standing) {
 	d.fail(standing, AnswerGone)
 	d.report.Unreported, d.report.MayShow = d.op.Unreported, false
 }
 
-// sameEnd reports whether two final answers of these statuses can be the same answer, given twice: a repeat of a success may have
-// another success's status. (Invariant 4.)
+// sameEnd reports whether final answers of these statuses can be one answer, given twice: the repeat of a success may have another success's status. (Invariant 4.)
 func sameEnd(a, b int) bool { return a == b || a < 300 && b < 300 }
 
-// Written takes the result of the step Write. ok: the journal has the change. (Invariants 2, 13 and 14.)
+// Written takes the result of the step Write, the last write about the operation. ok: the journal has it. An end that the next sends of the key could not show again
+// after a crash is flushed next; any other write ends the course with its report. (Invariants 2, 13 and 14.)
 func (d *ending) Written(ok bool, now time.Time) {
 	switch d.write {
 	case EndConfirmed, EndMismatched, EndAbsent, EndHappened:
@@ -91,7 +93,8 @@ func (d *ending) Written(ok bool, now time.Time) {
 	}
 }
 
-// Flushed takes the result of the step Flush. ok: all earlier writes are durable. (Invariant 13.)
+// Flushed takes the result of the step Flush, and reports to the caller. ok: all earlier writes are durable. WriteNothing: nothing was written now; the flush was for the
+// end recorded by an earlier call. (Invariant 13.)
 func (d *ending) Flushed(ok bool) {
 	if d.write != WriteNothing {
 		d.ended(ok)
@@ -104,9 +107,8 @@ func (d *ending) Flushed(ok bool) {
 	d.failRepeat(standing)
 }
 
-// ended ends the drive of an ended operation. ok: the end is written and, if it must be, durable. Without ok callers get the answer all the same: the
-// record stays pending, and the same key finds the answer again. A final 4xx not stored by the server is the exception: the next answer may
-// differ, so that the outcome is unknown. (Invariant 14.)
+// ended reports a written end. ok: it is written and, if it must be, durable. Without ok callers get the answer all the same: the same key finds it again at the server.
+// A final 4xx not stored by the server is the exception: the next answer may differ, so the outcome is unknown. (Invariant 14.)
 func (d *ending) ended(ok bool) {
 	switch d.write {
 	case EndConfirmed:
@@ -126,7 +128,7 @@ func (d *ending) ended(ok bool) {
 	}
 }
 
-// unlessFailed returns standing, or Unclear if the journal does not have the end. (Invariant 13.)
+// unlessFailed returns standing, the state of the operation for an error; Unclear if ok is false, since the journal does not have the end. (Invariant 13.)
 func (d *ending) unlessFailed(ok bool, standing Standing) Standing {
 	if !ok {
 		d.stop = JournalFailed
@@ -135,8 +137,8 @@ func (d *ending) unlessFailed(ok bool, standing Standing) Standing {
 	return standing
 }
 
-// withdraw ends a drive without an effect, by proof. It forgets an operation begun by this drive, unless a send was promised meanwhile, or the call
-// goes on with it. Any other operation stays unfinished, as never sent: a pass will send it, unless it is held for its caller. (Invariants 2, 18 and 38.)
+// withdraw takes an operation back that had no effect, by proof. One begun by this call is forgotten, unless a send of it was promised meanwhile, or the call goes on
+// with it later. Any other one stays unfinished, as never sent: a pass (Resume or Run) sends it, unless it is held for its caller. (Invariants 2, 18 and 38.)
 func (d *ending) withdraw() {
 	if d.given.Created && !d.op.Enqueued && !d.goesOn() {
 		d.step = LookForPlace
@@ -145,8 +147,8 @@ func (d *ending) withdraw() {
 	d.beginWrite(LeaveUnsent)
 }
 
-// PlaceFound takes the finding of the step LookForPlace. keeps: other scopes stand beside the record; then it is settled as absent. ok is false if the
-// journal did not tell. (Invariant 38.)
+// PlaceFound takes the result of the step LookForPlace, before a record without an effect is forgotten. keeps: records of the same key with other scopes (such as another
+// account in a header) rely on this one, so it is settled as absent instead. ok is false if the journal did not tell. (Invariant 38.)
 func (d *ending) PlaceFound(keeps, ok bool) {
 	switch {
 	case !ok:
@@ -157,8 +159,8 @@ func (d *ending) PlaceFound(keeps, ok bool) {
 	}
 }
 
-// WithdrawnBeside returns the writing that takes back an operation without an effect. keeps: other scopes stand beside its record. Then it is settled
-// as absent, and keeps its place. (Invariant 38.)
+// WithdrawnBeside returns the write that takes back an operation without an effect: Forget. keeps: records of its key with other scopes (such as another account in a
+// header) stand beside it, and rely on its place. Then it is settled as absent, and stays. (Invariant 38.)
 func WithdrawnBeside(keeps bool) Writing {
 	if keeps {
 		return EndAbsent
@@ -166,7 +168,8 @@ func WithdrawnBeside(keeps bool) Writing {
 	return Forget
 }
 
-// forgotten ends the drive of a forgotten operation. ok: its record is gone. (Invariants 13 and 19.)
+// forgotten goes on after the removal of a record without an effect. ok: it is gone. Nobody else can know a key made at random for this call. Any other key is looked at
+// once more (the step LookForOther): another call may have begun it since. (Invariants 13 and 19.)
 func (d *ending) forgotten(ok bool) {
 	switch {
 	case !ok:
@@ -187,13 +190,14 @@ type Freed struct {
 	MayAppear bool // a Begin of the key was lost, and may show yet
 }
 
-// IsFree reports whether nobody has an operation under the key: "no effect" is the truth about it. (Invariants 13 and 19.)
+// IsFree reports whether nobody has an operation under the key of a record that was just forgotten. Only then may its caller be told "no effect". (Invariants 13 and 19.)
 func (f Freed) IsFree() bool { return f.Forgotten && f.Gone && !f.Begun && !f.MayAppear }
 
-// BegunSince returns the report in place of that of a free key: another call has begun it before the caller has the result. (Invariant 19.)
+// BegunSince returns the report for a caller whose operation was forgotten without an effect, if another call has begun its key anew since. (Invariant 19.)
 func BegunSince() Report { return Report{Standing: Unclear, AsRecorded: true} }
 
-// OtherFound takes the result of the step LookForOther. found: the key is not free (Freed). If a new record was read, Moved comes first. (Invariant 19.)
+// OtherFound takes the result of the step LookForOther, a last look at the key of a forgotten record. found: the key is not free (Freed), and "no effect" cannot be said
+// of it. If a new record was read, Moved has made it d.op before. (Invariant 19.)
 func (d *ending) OtherFound(found bool) {
 	why := d.Withdrawn()
 	switch {
@@ -206,10 +210,10 @@ func (d *ending) OtherFound(found bool) {
 	}
 }
 
-// Report returns the end of the drive, after the step Over.
+// Report returns what the caller is told: the answer, or an error. It is complete once Step is Over.
 func (d *ending) Report() Report { return d.report }
 
-// failOpen ends the drive with an error about an operation left unfinished by the last Change. (Invariant 9.)
+// failOpen ends the attempts with an error about an unfinished operation: pending, or held (nothing sends it by itself). why: the trouble, or none. (Invariant 9.)
 func (d *ending) failOpen(why Trouble) {
 	if d.hold != "" {
 		d.fail(Open, IsHeld, why)
@@ -218,7 +222,7 @@ func (d *ending) failOpen(why Trouble) {
 	d.fail(Open, why)
 }
 
-// fail ends the drive with an error about an operation of this standing. (Invariants 9 and 29.)
+// fail ends the attempts with an error: the operation's standing, and the troubles why. For an unfinished one the record says when to go on. (Invariants 9 and 29.)
 func (d *ending) fail(standing Standing, why ...Trouble) {
 	r := Report{Standing: standing, Left: d.report.Left, MayShow: standing == None || standing == Absent || standing == Ended || d.mayShow()}
 	copy(r.Why[:], why)
@@ -232,5 +236,5 @@ func (d *ending) fail(standing Standing, why ...Trouble) {
 	d.end(r)
 }
 
-// end makes the drive over, with the report r for the caller.
+// end ends the attempts: r is the report for the caller.
 func (d *ending) end(r Report) { d.step, d.report = Over, r }

@@ -8,15 +8,14 @@ import (
 
 // This file decides about a slow limiter: others may send the operation meanwhile. (Invariant 43.)
 
-// WaitsToSend reports whether a send follows the step, after another request of the same attempt: for a token, or by the business reference. The
-// driver waits for its limiter before such a step. (Invariant 43.)
+// WaitsToSend reports whether the next step leads to a send after another request of the same attempt: for a token, or a lookup. The driver waits for its rate limiter
+// once more before it, since that request has used the limiter's permission. (Invariant 43.)
 func (d *attempting) WaitsToSend() bool {
 	return d.step == KeepToken || d.step == Check && d.after == Send && d.looked
 }
 
-// Limited reports that the limiter is slow, in place of the result of the step Wait, or of a step with WaitsToSend. The operation is left to others:
-// as after an attempt without success or, without an attempt so far, as before the drive. A fetched token is not written. A pass ends there; a call
-// goes on with another drive, once its limiter allows it. (Invariant 43.)
+// Limited ends the attempts since the rate limiter lets the driver wait long. It comes in place of the result of Wait, or of a step with WaitsToSend. Others may send the
+// operation meanwhile: it is left as after a failed attempt, or as before. A pass (Resume or Run) ends there; a call tries again later. (Invariant 43.)
 func (d *attempting) Limited() {
 	d.stop, d.limited = GivenUp, true
 	if d.step == KeepToken {
@@ -26,9 +25,9 @@ func (d *attempting) Limited() {
 	d.conclude()
 }
 
-// GivenBack returns the operation given back before the first send of a drive, because of a slow limiter or the end of a pass. Mark, state and hold are
-// those of before, the operation at the begin of the drive; its zero value is for an operation begun by the call. An operation promised by an Enqueue
-// is not held again. end is the latest first send of an operation begun to be sent at once. (Invariants 2, 7, 18 and 43.)
+// GivenBack returns an operation that is left to other processes before its first send here, because of a slow limiter or the end of a pass (Resume or Run). before is
+// the operation as it was, without the mark MaybeSent of these attempts; zero if the call has begun it. One promised by an Enqueue is not held again. end bounds the
+// first send of one that was begun to be sent at once. (Invariants 2, 7, 18 and 43.)
 func (o Op) GivenBack(before Op, end time.Time) Op {
 	o.State, o.Hold = persist.StatePending, ""
 	if !o.Enqueued {
@@ -49,8 +48,8 @@ const (
 	IsBack                      // it is: the call waits without it
 )
 
-// GaveBackAfter returns the state after that write. A write with an unknown outcome may say "never sent", so that another process may take the
-// operation up: nothing is sent. After any other failure the record is as before, marked and leased to this call. (Invariants 7, 12 and 43.)
+// GaveBackAfter returns the state of a call after the write that leaves its operation to others, unsent. uncertain: it may be written, so that another process takes the
+// operation up: nothing is sent. After any other failure it is as before, leased to this call. (Invariants 7, 12 and 43.)
 func GaveBackAfter(written, uncertain bool) GaveBack {
 	switch {
 	case written:
@@ -61,8 +60,8 @@ func GaveBackAfter(written, uncertain bool) GaveBack {
 	return NotBack
 }
 
-// MayRetake reports whether a pass that has given the operation back takes it again, once the turn of its limiter has come: it is pending and due, and
-// nobody has it. leased: somebody has a lease of it, this client included. (Invariants 12, 28 and 43.)
+// MayRetake reports whether a pass (Resume or Run) takes an operation again that it has left to others until its rate limiter let it send: it is still pending and due,
+// and nobody has it. leased: somebody has a lease of it, this client included. (Invariants 12, 28 and 43.)
 func MayRetake(o *Op, leased bool, now time.Time) bool {
 	return o.State == persist.StatePending && !leased && !o.NextAttempt.After(now)
 }

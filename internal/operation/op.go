@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Op is the part of an operation's record behind the decisions. Two of them are comparable with ==. Each part of it decides by its own facts. The methods
-// of Op return the operation after an act; a decision by several parts is a function, or a method of the facts of an act.
+// Op is the part of an operation's record behind the decisions. Two of them are comparable with ==. Each part of it decides by its own facts. The methods of Op return
+// the operation after an act; a decision by several parts is a function, or a method of the facts of an act.
 type Op struct {
 	Phase
 	KeyFacts
@@ -42,7 +42,7 @@ type Recorded struct {
 	AskAgain bool // MayAskAgain of it, and the request is there
 }
 
-// OpOf returns the operation of a record. window is the window of the profile for its answers; zero if no profile is known. (Invariants 6, 33 and 34.)
+// OpOf returns what decisions need of a record. window is that of the profile for answers; zero if no profile is known. (Invariants 6, 33 and 34.)
 func OpOf(rec *persist.Record, window time.Duration) Op {
 	return Op{
 		Phase: Phase{
@@ -56,7 +56,7 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 	}
 }
 
-// sendingOf returns the sends of a record. (Invariants 33 and 34.)
+// sendingOf returns what a record says of sends, so far and allowed. A window above zero, the profile's of today, bounds the recorded one. (Invariants 33 and 34.)
 func sendingOf(rec *persist.Record, window time.Duration) Sending {
 	s := Sending{
 		Enqueued: rec.Enqueued, MaybeSent: rec.MaybeSent, FirstSent: rec.FirstSent, SendUntil: rec.SendUntil, Deserted: rec.DesertedUntil,
@@ -75,7 +75,7 @@ func sendingOf(rec *persist.Record, window time.Duration) Sending {
 	return s
 }
 
-// recordedOf returns the answer of a record. (Invariant 14.)
+// recordedOf returns what a record says of its answer: status, whether the body is there, and whether the server may be asked for it again. (Invariant 14.)
 func recordedOf(rec *persist.Record) Recorded {
 	a := rec.Answer
 	if a == nil {
@@ -87,22 +87,20 @@ func recordedOf(rec *persist.Record) Recorded {
 	}
 }
 
-// MayAskAgain reports whether the server may be asked again, under the same key, for an answer recorded without its body. A refusal is not asked
-// for again: a server without a copy of it would act, after callers were told of the refusal. (Invariants 14 and 30.)
+// MayAskAgain reports whether the server may be asked again, under the same key, for an answer recorded without its body. A refusal is not asked for again: a server
+// without a copy of it would act, after callers were told of the refusal. (Invariants 14 and 30.)
 func MayAskAgain(a *persist.Answer) bool { return a.Stored && a.Effect() == persist.EffectHappened }
 
-// NamesNext reports whether an error may name the next generation of the operation's key, for a new try: a key made for one call, or by the server, has
-// none. (Invariants 17 and 54.)
+// NamesNext reports whether an error names a next key, for a new try: KEY:gen=2 after KEY. One made for one call, or by the server, has none. (Invariants 17 and 54.)
 func (k *KeyFacts) NamesNext() bool { return (!k.Generated || k.Business) && !k.ServerToken }
 
-// EndsUnreported reports whether an end of the operation counts as unreported: no caller is told of it, and one without a key might send the same request
-// again. Only an end with an answer or with an effect counts. (Invariant 17.)
+// EndsUnreported reports whether an end of the operation counts as unreported: no caller is told of it, and one without a key might send the same request again. Only an
+// end with an answer or with an effect counts. (Invariant 17.)
 func (k *KeyFacts) EndsUnreported(told bool) bool { return k.Generated && !told }
 
-// EndsKeyTold reports whether the key of an ended operation is kept as if a caller had chosen it. told: an error may have named the key to a caller, who
-// may come back with it. A key of the business comes back with its request. (Invariant 17.)
+// EndsKeyTold reports whether the key of an ended operation is kept as long as one chosen by a caller: it was generated, and comes back. told: an error may have named it
+// to a caller. A key made from the request by Config.NewKey comes back with the request. (Invariant 17.)
 func (k *KeyFacts) EndsKeyTold(told bool) bool { return k.Generated && (k.Business || told) }
 
-// WantsToken reports whether a token comes before the next send: the operation has none, or was provably never sent with a token of
-// unknown age. (Invariants 7 and 60.)
+// WantsToken reports whether a token (a key from the server) is fetched before the next send: it has none, or one of unknown age never sent. (Invariants 7 and 60.)
 func WantsToken(o *Op) bool { return o.ServerToken && !o.MaybeSent && (!o.Token || o.Sends == 0) }

@@ -47,7 +47,8 @@ const (
 	Adopts                          // the call goes on with the operation
 )
 
-// Open returns the reaction of a call to the existing operation of its key. (Invariants 1, 4, 8, 9, 33, 54 and 57.)
+// Open returns the reaction of a call to an existing operation under its key: an error, the answer, or to go on with it. The order counts: what may not be compared, or
+// shown, comes first. (Invariants 1, 4, 8, 9, 33, 54 and 57.)
 func (c Call) Open(o *Op) Opening {
 	switch {
 	case c.Unreadable:
@@ -82,7 +83,7 @@ func (c Call) Open(o *Op) Opening {
 	return Adopts
 }
 
-// Tells reports whether the call tells its caller how the operation ended, if it has. (Invariant 55.)
+// Tells reports whether a call with this reaction tells its caller how the operation ended, if it has. That is noted in the record first (NotesTold). (Invariant 55.)
 func (o Opening) Tells() bool {
 	switch o {
 	case SaysUnreadable, SaysElsewhere, SaysErased, SaysStranger, SaysIncomparable, SaysReplaced, SaysSkipped, SaysContradicted, SaysHeld, SaysInFlight, ReadsAgain, Promises, Adopts:
@@ -91,14 +92,14 @@ func (o Opening) Tells() bool {
 	return true
 }
 
-// NotesTold reports whether a call that tells of the end of this operation must note that first (Record.Told). A person may take the end back,
-// or begin the operation once more, and must know. (Invariant 55.)
+// NotesTold reports whether a call notes in the record that it tells of this end (Record.Told), before it does. A person may take the end back, or begin the operation
+// once more, and must know. (Invariant 55.)
 func NotesTold(rec *persist.Record) bool {
 	return !rec.Told && (rec.State == persist.StateSettled || StandingOf(rec) == Refused)
 }
 
-// openFinal is Open for an operation in a final state. A refusal that an event of the API contradicts is not handed out: its caller might go on under a key
-// of its own. (Invariants 1, 4, 9 and 56.)
+// openFinal returns the reaction of a call with the same request to an operation that has ended. A refusal that an event of the API contradicts is not handed out: its
+// caller might go on under a new key. (Invariants 1, 4, 9 and 56.)
 func openFinal(o *Op) Opening {
 	whole := o.Answered && !o.Dropped
 	if o.Standing == Refused && o.Witnessed {
@@ -138,7 +139,8 @@ const (
 	IsProven             // it is not driven: its evidence settles it as happened
 )
 
-// Adopt returns the write before a drive. claimed: the driver's claim has marked the operation. (Invariants 7, 8 and 56.)
+// Adopt returns the write before an existing operation is sent, or the reason not to send it. claimed: this client's claim (the take-over of a due record) has marked it
+// as maybe sent already. (Invariants 7, 8 and 56.)
 func Adopt(o *Op, now time.Time, claimed bool) Mark {
 	switch {
 	case o.EndsByEvidence():
@@ -151,8 +153,7 @@ func Adopt(o *Op, now time.Time, claimed bool) Mark {
 	return Marks
 }
 
-// Marked returns the operation for the write before a drive. It has MaybeSent, unless a token comes first. first is the time of a first send, and
-// until the end of its latest send. (Invariant 7.)
+// Marked returns the operation as written before a send: pending, with MaybeSent unless a token comes first. first: its first send; until: the send's end. (Invariant 7.)
 func (o Op) Marked(first, until time.Time) Op {
 	o.State, o.Hold = persist.StatePending, ""
 	if !o.MaybeSent && !WantsToken(&o) {
@@ -164,8 +165,8 @@ func (o Op) Marked(first, until time.Time) Op {
 	return o
 }
 
-// Begun returns a new operation for its Begin by a call that sends it at once. It is marked as for any drive. One that waits for its token has no
-// mark, and its first send is not later than last. first and until are as for Marked. (Invariants 7 and 8.)
+// Begun returns a new operation for its Begin by a call that sends it at once: with MaybeSent, a first send at first, and its end by until. One that waits for its token
+// is not marked, and its first send is not later than last. (Invariants 7 and 8.)
 func (o Op) Begun(first, until, last time.Time) Op {
 	if o = o.Marked(first, until); !o.MaybeSent {
 		o.SendBefore = last
@@ -173,7 +174,7 @@ func (o Op) Begun(first, until, last time.Time) Op {
 	return o
 }
 
-// After adds the knowledge of earlier attempts to g, as it was before the mark. (Invariant 24.)
+// After adds to g what earlier attempts left: a possible effect, or a refusal. s is of the record before it was marked MaybeSent for this send. (Invariant 24.)
 func (g Given) After(s *Sending) Given {
 	g.Doubted = s.MaybeSent
 	g.Refused = !s.MaybeSent && s.Sends > 0 // else the mark would stand
@@ -196,8 +197,8 @@ const (
 	WillBeSent
 )
 
-// ProspectOf returns the Prospect of an unfinished operation for a client with usual time limits. A pass calls it first; Adopt and the drive then
-// decide by the same functions. The window of another client may be over sooner. (Invariants 8, 28, 31, 49, 51 and 56.)
+// ProspectOf returns the Prospect of an unfinished operation for a client with usual time limits. A pass calls it first; Adopt and the drive then decide by the same
+// functions. The window of another client may be over sooner. (Invariants 8, 28, 31, 49, 51 and 56.)
 func ProspectOf(o *Op, now time.Time) Prospect {
 	switch {
 	case o.State == persist.StateHeld && o.IsActedOn():
@@ -228,8 +229,7 @@ func ProspectOf(o *Op, now time.Time) Prospect {
 	return WillBeSent
 }
 
-// SendsBefore returns the number of sends before a drive, from the number on record: one at least if an earlier attempt may have been one. A process that
-// died between the send and its record had no time to count it. (Invariant 24.)
+// SendsBefore returns the number of sends before, from the recorded one: at least one if a process may have died before it counted its send. (Invariant 24.)
 func (g Given) SendsBefore(recorded int) int {
 	if g.Doubted {
 		return max(recorded, 1)
@@ -237,9 +237,9 @@ func (g Given) SendsBefore(recorded int) int {
 	return recorded
 }
 
-// MayRecall reports whether somebody with the key and the request may have the recorded answer without a call: it is the whole answer of a confirmed
-// operation, a caller was told of the end, no other operation was begun in its place, no event of the API contradicts it, and nothing must be noted before another one
-// is. (Invariants 4, 14, 17, 54, 55 and 56.)
+// MayRecall reports whether somebody with the key and the request may have the recorded answer without a call: it is the whole answer of a confirmed operation, a caller
+// was told of the end, no other operation was begun in its place, no event of the API contradicts it, and nothing must be noted before another one is. (Invariants 4, 14,
+// 17, 54, 55 and 56.)
 func MayRecall(rec *persist.Record) bool {
 	op := OpOf(rec, 0)
 	return rec.State == persist.StateConfirmed && rec.ReplacedBy == "" && rec.Answer != nil && !rec.Answer.BodyDropped && !rec.Unreported && !NotesTold(rec) && !op.IsContradicted()

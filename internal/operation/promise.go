@@ -6,8 +6,6 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file decides the effect of an Enqueue on an existing operation.
-
 // Promise is the effect of an Enqueue, or of a Rekey, on the existing operation of its key.
 type Promise uint8
 
@@ -19,8 +17,8 @@ const (
 	PromisesNow                  // Promised is written
 )
 
-// PromiseOf returns the effect of an Enqueue. An operation goes on if it is held for a caller of plain HTTP, or was never sent in time.
-// (Invariants 8 and 18.)
+// PromiseOf returns the effect of an Enqueue (it promises a later send) on the existing operation of its key. A held one goes on if it waits for a caller of plain HTTP,
+// or was never sent in time. (Invariants 8 and 18.)
 func PromiseOf(o *Op, now time.Time) Promise {
 	held := o.State == persist.StateHeld
 	switch {
@@ -34,8 +32,8 @@ func PromiseOf(o *Op, now time.Time) Promise {
 	return PromisesNow
 }
 
-// Promised returns the operation after an Enqueue, or as a Redrive begins it: its first send starts before that time. A drive under way goes on with
-// it. (Invariants 18 and 54.)
+// Promised returns the operation after an Enqueue, or as a Redrive begins it (the next try of a refused one): a send is promised, and its first send starts before that
+// time. A hold ends. (Invariants 18 and 54.)
 func (o Op) Promised(before time.Time) Op {
 	o.Enqueued, o.SendBefore = true, before
 	if o.State == persist.StateHeld {
@@ -45,7 +43,7 @@ func (o Op) Promised(before time.Time) Op {
 	return o
 }
 
-// Unheld returns the operation without its hold: pending, and due. Only what was promised or let go is. (Invariants 18 and 54.)
+// Unheld returns the operation pending and due, so that the next pass sends it. An Enqueue, a release or an API's event ends a hold so. (Invariants 18 and 54.)
 func (o Op) Unheld() Op {
 	o.State, o.Hold, o.NextAttempt = persist.StatePending, "", time.Time{}
 	return o

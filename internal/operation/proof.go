@@ -46,7 +46,7 @@ var (
 	}
 )
 
-// ProofOf returns the proof of a verdict on all attempts. (Invariant 24.)
+// ProofOf returns what a verdict on all attempts proves: its kind, and the reason to hold the operation if nothing more may be sent. (Invariant 24.)
 func ProofOf(v classify.Verdict) Proof {
 	p := Proof{Kind: kindOf[v.Kind], Hold: holdFor[v.Reason], Again: v.Again, Replayed: v.Replayed, AlreadyDone: v.AlreadyDone, Refused: v.Refused, Stored: v.Stored}
 	if v.Kind == classify.KindMismatch && v.Hold && p.Hold == "" {
@@ -55,7 +55,7 @@ func ProofOf(v classify.Verdict) Proof {
 	return p
 }
 
-// expired returns the proof of an operation after its time for sends. (Invariant 8.)
+// expired returns the proof of an operation after its time for sends: nothing more may be sent, and it is held for a person. (Invariant 8.)
 func expired() Proof { return Proof{Kind: ProvesExpiry, Hold: persist.HoldExpired} }
 
 // Trouble names the trouble of a call, beside the verdict on its operation. The zero value is none.
@@ -88,10 +88,10 @@ var (
 	troubleOfEnd  = map[persist.State]Trouble{persist.StateMismatched: IsMismatch, persist.StateAbandoned: IsAbandoned, persist.StateSettled: IsSettled}
 )
 
-// Trouble returns the trouble named by a proof. (Invariant 9.)
+// Trouble returns the trouble that an error names for this proof: that of its hold, else of its kind, else none. (Invariant 9.)
 func (p *Proof) Trouble() Trouble { return cmp.Or(troubleOfHold[p.Hold], troubleOfKind[p.Kind]) }
 
-// Found returns the verdict of a lookup by the business reference. If settled is false, the operation stays open. (Invariant 50.)
+// Found returns the verdict of a lookup by the business reference: confirmed, another request's, or refused. settled is false if it says none of these. (Invariant 50.)
 func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 	switch f {
 	case classify.FindingSame:
@@ -104,14 +104,14 @@ func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 	return classify.Verdict{Kind: classify.KindUnknown, Again: true}, false
 }
 
-// OtherFacts reports whether a client reads answers by other facts than those of the record. Both are digests; empty: the record has none, or the client does not
-// know the profile. (Invariant 42.)
+// OtherFacts reports whether a client reads answers by other facts than those of the record. Both are digests; empty: the record has none, or the client does not know
+// the profile. (Invariant 42.)
 func OtherFacts(recorded, own string) bool { return recorded != "" && own != "" && recorded != own }
 
-// UnderOtherFacts returns the verdict of a client with other facts: its profile has the name and version of the record's profile, and differs in the
-// reading of answers. Sending goes on, and a success confirms. An end by a 4xx or a matcher alone becomes a hold: the facts of the record may
-// read it otherwise. A refusal of one send proves nothing then. status is the status of the answer; hides: by the facts of the record a 2xx
-// proves nothing by its status. If changed is false, w equals v. (Invariant 42.)
+// UnderOtherFacts returns the verdict of a client with other facts: its profile has the name and version of the record's profile, and differs in the reading of answers.
+// Sending goes on, and a success confirms. An end by a 4xx or a matcher alone becomes a hold: the facts of the record may read it otherwise. A refusal of one send proves
+// nothing then. status is the status of the answer; hides: by the facts of the record a 2xx proves nothing by its status. If changed is false, w equals v. (Invariant
+// 42.)
 func UnderOtherFacts(v classify.Verdict, status int, hides bool) (w classify.Verdict, changed bool) {
 	switch {
 	case v.Kind == classify.KindRefused:
@@ -122,22 +122,21 @@ func UnderOtherFacts(v classify.Verdict, status int, hides bool) (w classify.Ver
 	return v, false
 }
 
-// IsUnread reports whether the operation is held for a recorded answer that the client with it could not read: another client may. (Invariant 42.)
+// IsUnread reports whether the operation is held for a recorded answer that its client could not read for certain (HoldUnread): another client may. (Invariant 42.)
 func IsUnread(o *Op) bool { return o.Hold == persist.HoldUnread && o.Answered }
 
-// EndsUnread reports whether that answer ends the operation; v is the verdict by this client's facts. A success ends the hold, and a refusal does not.
-// (Invariant 42.)
+// EndsUnread reports whether the recorded answer, unreadable for an earlier client, ends the operation: if v, this client's verdict, is a success. (Invariant 42.)
 func EndsUnread(o *Op, v classify.Verdict) bool {
 	return IsUnread(o) && v.Kind == classify.KindFinal && (v.AlreadyDone || o.Status < 300 && !v.Refused)
 }
 
-// IsFlawedSuccess reports whether an answer is kept to compare the next one with it: a success whose content is maybe not the API's own. A GraphQL
-// error is the API's own. (Invariants 4 and 26.)
+// IsFlawedSuccess reports whether an answer is kept to compare the next one with it: a success whose content is maybe not the API's own. A GraphQL error is the API's
+// own. (Invariants 4 and 26.)
 func IsFlawedSuccess(flaw classify.Flaw, status int) bool {
 	return flaw != classify.FlawNone && flaw != classify.FlawErrors && status < 300
 }
 
-// FlawedOf returns such an answer in a record; nil if there is none. In an unfinished record a success always is one. (Invariants 4 and 26.)
+// FlawedOf returns the recorded success of doubtful content; nil: none. A success in an unfinished record is one: the next is compared with it. (Invariants 4 and 26.)
 func FlawedOf(rec *persist.Record) *persist.Answer {
 	if rec.State.Final() || rec.Answer == nil || rec.Answer.Status >= 300 {
 		return nil
@@ -145,9 +144,9 @@ func FlawedOf(rec *persist.Record) *persist.Answer {
 	return rec.Answer
 }
 
-// FlawedAgain reports whether the flawed success now is the same as the one before; nil: there was none. recorded: an earlier run has recorded that without its
-// body, and now is in the recorded form, too. Then status and Content-Type count, if neither has a body: it may be another one, but to hold is the
-// safe side, and else each call would send once more. (Invariants 4 and 26.)
+// FlawedAgain reports whether a success of doubtful content came twice alike: before (nil: none) and now. recorded: before comes from an earlier run, without its body,
+// and now is in that form, too. Then status and Content-Type count. The bodies may differ, but to hold is the safe side, and else each call would send once more.
+// (Invariants 4 and 26.)
 func FlawedAgain(before, now *persist.Answer, recorded bool) bool {
 	switch {
 	case before == nil || before.Status != now.Status:

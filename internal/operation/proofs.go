@@ -20,25 +20,25 @@ type Answer struct {
 // Proof returns the proof of the attempts so far.
 func (p *proofs) Proof() Proof { return p.proof }
 
-// InDoubt reports whether some attempt may have had an effect, not settled by an answer.
+// InDoubt reports whether some attempt may have had an effect, and no answer has settled that since.
 func (p *proofs) InDoubt() bool { return p.history.InDoubt() }
 
-// LostBeneath takes a send without an answer, made by the transport itself before the one whose result comes next. It may have had an effect, and
-// that result says nothing of it. (Invariants 1 and 49.)
+// LostBeneath notes a send without an answer, which the HTTP transport has repeated by itself. It may have had an effect, and the answer to the repeat, which comes next,
+// says nothing of it. (Invariants 1 and 49.)
 func (p *proofs) LostBeneath() { p.history.Doubt() }
 
-// Answer returns the counting answer. The driver needs no other answer any more, except an AlreadyDone during its lookup.
+// Answer returns the answer that counts. The driver may drop all others, except an "already done" answer during its lookup.
 func (p *proofs) Answer() Answer { return p.answer }
 
-// Unread reports whether the answer settles nothing because of other facts in this client's profile.
+// Unread reports whether the answer settles nothing since this client's profile states other facts than the one under which the operation was begun.
 func (p *proofs) Unread() bool { return p.unread }
 
-// KeepsAnswer reports whether the answer may still be returned after the step Wait. Any other answer may be closed before it. (Invariants 11 and 24.)
+// KeepsAnswer reports whether a caller may still get the answer after the step Write. The driver closes any other one before it. (Invariants 11 and 24.)
 func (p *proofs) KeepsAnswer() bool {
 	return p.proof.Kind == ProvesEnd || p.proof.Kind == ProvesRefusal
 }
 
-// Withdrawn returns the trouble of an operation without an effect, by proof. No error names IsNotSent of an operation that may have been sent. (Invariant 2.)
+// Withdrawn returns the trouble in the error of an operation without an effect, by proof: refused by the server, or else never sent. (Invariant 2.)
 func (p *proofs) Withdrawn() Trouble {
 	if p.proof.Kind == ProvesRefusal {
 		return IsRefused
@@ -46,14 +46,15 @@ func (p *proofs) Withdrawn() Trouble {
 	return IsNotSent
 }
 
-// timedOutOnly reports whether only answers 408, with this one, put the operation in doubt: to a caller of plain HTTP they are as one. (Invariant 29.)
+// timedOutOnly reports whether only answers 408 (Request Timeout), this status among them, left the effect in doubt: a caller of plain HTTP may see the last as if it
+// were the only one. (Invariant 29.)
 func (p *proofs) timedOutOnly(status int) bool {
 	return status == 408 && p.answer.Status == 408 && !p.doubtBefore
 }
 
-// mayShow reports whether a caller of plain HTTP may get the last answer as its response although the outcome is unknown. 409 and 5xx claim
-// nothing. A 2xx claims too much. A redirect would be followed. Any other answer suggests "nothing happened". Such a caller must not see it if
-// something may have happened: after an earlier attempt in doubt, or with a record still in place, maybe taken up by another process. (Invariant 29.)
+// mayShow reports whether a caller of plain HTTP may get the last answer as its response although the outcome is unknown. 409 and 5xx claim nothing. A 2xx claims too
+// much. A redirect would be followed. Any other answer suggests "nothing happened". Such a caller must not see it if something may have happened: after an earlier
+// attempt in doubt, or with a record still in place, maybe taken up by another process. (Invariant 29.)
 func (p *proofs) mayShow() bool {
 	status := p.answer.Status
 	if status == 409 || status >= 500 {

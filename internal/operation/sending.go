@@ -25,17 +25,16 @@ type Sending struct {
 	Tried    time.Time // the begin of the latest attempt on record that was sent; zero: there is none
 }
 
-// EverSent reports whether the operation was sent at some time, or may have been: there may be something to undo, and an event may be about it.
-// (Invariants 2, 56 and 61.)
+// EverSent reports whether the operation was sent, or may have been. Only then an undo has something to undo, or an event can be about it. (Invariants 2, 56 and 61.)
 func (s *Sending) EverSent() bool { return s.MaybeSent || s.Sends > 0 }
 
-// TooOld reports whether the time for the operation's first send is over. (Invariant 8.)
+// TooOld reports whether SendBefore, the latest time for the operation's first send, is past; it has none if that is zero. (Invariant 8.)
 func (s *Sending) TooOld(now time.Time) bool {
 	return !s.SendBefore.IsZero() && now.After(s.SendBefore)
 }
 
-// firstSendBy returns SendBefore of an operation left to others while its call waits. One that was begun to be sent at once has none: it gets latest, so
-// that it is not sent as new long after its call. marked: it may have been sent, and has had its first send. (Invariants 8 and 43.)
+// firstSendBy returns SendBefore (the latest time of a first send) for an operation left to others while its call waits. One begun to be sent at once has none: it gets
+// latest, so that nobody sends it long after its call. marked: it may have been sent already. (Invariants 8 and 43.)
 func (s *Sending) firstSendBy(marked bool, latest time.Time) time.Time {
 	if marked || !s.SendBefore.IsZero() {
 		return s.SendBefore
@@ -43,12 +42,12 @@ func (s *Sending) firstSendBy(marked bool, latest time.Time) time.Time {
 	return latest
 }
 
-// TakesBackLeft reports whether a call takes back the operation that it has left and does not go on with: by WithdrawnBeside. created: the call has
-// begun it. Another process may have had it since; then the journal refuses the write. (Invariants 2, 18 and 43.)
+// TakesBackLeft reports whether a call that gives up takes back the operation that it had left to others while it waited: it has begun it (created), and nobody has
+// promised or sent it. If another process has had it since, the journal refuses that write. (Invariants 2, 18 and 43.)
 func (s *Sending) TakesBackLeft(created bool) bool { return created && !s.MaybeSent && !s.Enqueued }
 
-// sendableUntil returns the last moment for the start of a send, for a client of usual time limits; zero if there is none. marked: it may have
-// been sent. (Invariant 8.)
+// sendableUntil returns the last moment for a send to start, for a client of usual time limits; zero: no bound. marked: a first send was made, or may have been.
+// (Invariant 8.)
 func (s *Sending) sendableUntil(marked bool) time.Time {
 	if marked {
 		return s.FirstSent.Add(s.Window - UsualMargin(s.Window))
@@ -56,8 +55,7 @@ func (s *Sending) sendableUntil(marked bool) time.Time {
 	return s.SendBefore
 }
 
-// LastSend returns the end of the time in which anybody may send an operation begun at created: its window, counted from its first send or, before
-// that, from the latest possible one. (Invariant 8.)
+// LastSend returns the time after which nobody sends an operation begun at created: the window of its key after its first send, made or latest possible. (Invariant 8.)
 func (s *Sending) LastSend(created time.Time) time.Time {
 	switch {
 	case s.MaybeSent:
@@ -68,7 +66,7 @@ func (s *Sending) LastSend(created time.Time) time.Time {
 	return created.Add(s.Window)
 }
 
-// SentBy returns the end of the latest send of an operation held now. usual is the value for a record without SendUntil. (Invariants 31 and 62.)
+// SentBy returns the end of the latest send of a held operation: a lookup before it proves nothing. usual is for a record without SendUntil. (Invariants 31 and 62.)
 func (s *Sending) SentBy(now, usual time.Time) time.Time {
 	by := s.SendUntil
 	if by.IsZero() && s.MaybeSent {
@@ -80,8 +78,8 @@ func (s *Sending) SentBy(now, usual time.Time) time.Time {
 	return by
 }
 
-// DesertedUntil returns the end of the time in which a send may be on its way of a process that lost its lease and may be frozen; zero if
-// there is none. over is as in acts.Ending. The drive of another process since then does not end that send. (Invariant 31.)
+// DesertedUntil returns the time until which a send may be under way by a process that lost its lease, and may be frozen; zero: none. over: the lease of the last owner
+// has ended, and nobody has had the operation since. Another process's later attempts do not end that send. (Invariant 31.)
 func (s *Sending) DesertedUntil(over bool) time.Time {
 	if over { // never before s.Deserted: it never moves back
 		return s.SendUntil
@@ -89,8 +87,8 @@ func (s *Sending) DesertedUntil(over bool) time.Time {
 	return s.Deserted
 }
 
-// GivesAgain reports whether the same key finds the answer of a confirmed operation again after a crash, and for long enough. stored: the server keeps
-// the answer. It is false near the end of the window, and after a clock that went back. (Invariants 13, 14 and 30.)
+// GivesAgain reports whether, after a crash, the same key gets the answer of a confirmed operation again, and long enough. stored: the server keeps it. Near the end of
+// the key's window it is false, and after a clock that went back. (Invariants 13, 14 and 30.)
 func (s *Sending) GivesAgain(stored bool, now time.Time) bool {
 	age := now.Sub(s.FirstSent)
 	return stored && age >= 0 && age <= s.Window-s.Window/10
@@ -99,7 +97,7 @@ func (s *Sending) GivesAgain(stored bool, now time.Time) bool {
 // setBackMost is how far the clock may be behind the latest send of an operation: the clocks of two servers of a journal differ by less, before and after a failover.
 const setBackMost = 10 * time.Minute
 
-// wasSetBack reports whether the clock is far behind the latest send of an operation. (Invariant 51.)
+// wasSetBack reports whether the clock is far behind the begin of the operation's latest send: it was set back, and does not tell how old the key is. (Invariant 51.)
 func (s *Sending) wasSetBack(now time.Time) bool {
 	return now.Round(0).Before(s.Tried.Add(-min(setBackMost, s.Window/10)))
 }
@@ -107,9 +105,8 @@ func (s *Sending) wasSetBack(now time.Time) bool {
 // UsualPauses is the meaning of the zero persist.Pauses. It never changes: records of earlier versions mean these pauses.
 var UsualPauses = persist.Pauses{Attempts: 6, First: 30 * time.Second, Most: 15 * time.Minute}
 
-// DueAgain returns the next due time of an operation that is given back without a drive. again is the wanted time. The result is not before
-// NextAttempt. Nor is again used beyond the end of the time for sends: the operation is due at that end, so that it is held and a person is told. If
-// that end is past already, again is used as it is: the client that gives it back could not hold it. (Invariant 28.)
+// DueAgain returns the next due time of an operation that a client gives up unsent; again is the wanted one. It is not before NextAttempt, and not after the end of the
+// time for sends: due then, the operation is held, and a person is told. An end already past does not count: the client could not hold it. (Invariant 28.)
 func (s *Sending) DueAgain(again, now time.Time) time.Time {
 	if until := s.sendableUntil(s.MaybeSent); until.After(now) && again.After(until) {
 		again = until
@@ -120,8 +117,8 @@ func (s *Sending) DueAgain(again, now time.Time) time.Time {
 	return s.NextAttempt
 }
 
-// pause returns the time to wait after a failed drive. until is the end of the time for sends. The pause is at most half of the rest of that time:
-// the last hours are used. (Invariants 16 and 28.)
+// pause returns the wait after failed attempts before the next pass (Resume or Run). It grows with their number, up to half of the time left for sends (until): so the
+// last hours are used. attempts are those not yet in the record. (Invariants 16 and 28.)
 func (s *Sending) pause(attempts int, now, until time.Time) time.Duration {
 	drives := (s.Attempts + attempts + s.Pauses.Attempts - 1) / s.Pauses.Attempts
 	pause := pauses.After(max(drives, 1), s.Pauses.First, s.Pauses.Most)

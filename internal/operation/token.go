@@ -5,9 +5,7 @@ import (
 	"time"
 )
 
-// This file holds the steps of a token that the server gives out before the first send.
-
-// IsTokenLater reports whether another request for a token may help after an answer with this status and without a token. (Invariant 60.)
+// IsTokenLater reports whether a request for a token (a key handed out by the server) may be repeated after an answer of this status without one. (Invariant 60.)
 func IsTokenLater(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -16,7 +14,7 @@ func IsTokenLater(status int) bool {
 	return status >= 500
 }
 
-// TokenFetched takes the result of a request for a token. ok: there is a token; again: another request may help. (Invariant 60.)
+// TokenFetched takes the result of the step FetchToken, a request for the server's key. ok: there is one; again: else another request may help. (Invariant 60.)
 func (d *Drive) TokenFetched(ok, again bool, sent Sent) {
 	halted := d.count(sent)
 	d.hint = sent.Hint
@@ -28,9 +26,8 @@ func (d *Drive) TokenFetched(ok, again bool, sent Sent) {
 	d.skip(Proof{Kind: ProvesUnsent, Again: again && !halted})
 }
 
-// MayKeepToken reports whether the token may be written now. It is asked just before the write; sure: the journal told the time. If it reports
-// false, the drive ends without the token. A written token, with MaybeSent, lets the next drive send, also after the time for the first
-// send. (Invariants 7, 8 and 60.)
+// MayKeepToken reports whether a token (a key from the server) may be written now, just before the write; sure: the journal told the time. If not, the attempts end
+// without it. A written token, with MaybeSent, lets a later call send, also after the time for the first send. (Invariants 7, 8 and 60.)
 func (d *Drive) MayKeepToken(sure bool, now time.Time) bool {
 	switch {
 	case !sure:
@@ -43,7 +40,7 @@ func (d *Drive) MayKeepToken(sure bool, now time.Time) bool {
 	return false
 }
 
-// TokenKept takes the result of the write. ok: the journal has the token, with MaybeSent. (Invariants 7 and 60.)
+// TokenKept takes the result of the step KeepToken. ok: the journal has the token, with MaybeSent; else nothing is sent, and the attempts end. (Invariants 7 and 60.)
 func (d *Drive) TokenKept(ok bool) {
 	if ok {
 		d.step, d.after = Check, Send

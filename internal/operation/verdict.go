@@ -77,9 +77,9 @@ const (
 	knowledges
 )
 
-// Judge returns the verdict for a standing (what the record shows) and the knowledge of a call (how its request compares). Without a record nothing
-// happened, except for a call by key alone, which expects a record. If the requests cannot be compared, the verdict is Unknown. Settled as absent is
-// NoEffect only for the same request. An unknown s or k is Unknown. (Invariants 2, 9 and 33.)
+// Judge returns the verdict of an error: s is the operation's standing by its record, k how the call's request compares to the recorded one. Without a record nothing
+// happened, except for a call by key alone, which expects one. If requests cannot be compared, it is Unknown; so it is for an unknown s or k. Settled as absent is
+// NoEffect only for the same request. (Invariants 2, 9 and 33.)
 func Judge(s Standing, k Knowledge) Verdict {
 	if s >= standings || k >= knowledges {
 		return Unknown
@@ -99,7 +99,7 @@ func Judge(s Standing, k Knowledge) Verdict {
 	}[s][k]
 }
 
-// Effect returns the effect of an operation by the verdict and the standing. (Invariant 9.)
+// Effect returns the effect named by an error: that of the standing s only if the verdict is Final, that is decided. (Invariant 9.)
 func (v Verdict) Effect(s Standing) persist.Effect {
 	switch v {
 	case NoEffect:
@@ -123,7 +123,7 @@ func (s Standing) Effect() persist.Effect {
 	return persist.EffectUnknown
 }
 
-// StandingOf returns the standing of a durable record. (Invariants 9 and 57.)
+// StandingOf returns the state of an operation for errors and answers, by its record; the record must be durable. (Invariants 9 and 57.)
 func StandingOf(rec *persist.Record) Standing {
 	if rec.Erased && rec.State == persist.StateAbandoned { // nothing is pending, and nobody can go on with it
 		return Ended
@@ -141,9 +141,9 @@ func StandingOf(rec *persist.Record) Standing {
 	return Unclear
 }
 
-// ToldStanding returns the standing of a durable record in an error about it. A refusal or an absence is not told of two kinds of operations: one
-// that an event of the API proves, and an erased one that names its replacement, as that may have taken effect. A caller told of no effect might
-// begin the operation once more under a new key. (Invariants 2, 54, 56 and 57.)
+// ToldStanding returns the standing of a durable record in an error about it. A refusal or an absence is not told of two kinds of operations: one that an event of the
+// API proves, and an erased one that names its replacement, as that may have taken effect. A caller told of no effect might begin the operation once more under a new
+// key. (Invariants 2, 54, 56 and 57.)
 func ToldStanding(rec *persist.Record) Standing {
 	s := StandingOf(rec)
 	hadNoEffect := s == Absent || s == Refused
@@ -153,11 +153,11 @@ func ToldStanding(rec *persist.Record) Standing {
 	return s
 }
 
-// TellsMoved reports whether the error of an act on an operation that has moved since it was seen tells how the operation ended. It does not tell of
-// an absence: the person who acts has seen an older state, and must look once more. (Invariants 2 and 31.)
+// TellsMoved reports whether the error of an act on an operation that has moved since it was seen tells how the operation ended. It does not tell of an absence: the
+// person who acts has seen an older state, and must look once more. (Invariants 2 and 31.)
 func (s Standing) TellsMoved() bool { return s != Absent }
 
-// decided returns the standing of a confirmed or settled record. (Invariants 2, 9 and 56.)
+// decided returns the standing of a confirmed record, or of one settled by a person: its recorded effect, and for a success its status. (Invariants 2, 9 and 56.)
 func decided(rec *persist.Record) Standing {
 	switch effect := rec.FinalEffect(); {
 	case effect == persist.EffectAbsent && rec.Evidence != nil: // an event of the API contradicts it
@@ -174,8 +174,8 @@ func decided(rec *persist.Record) Standing {
 	return happened(rec.FinalStatus())
 }
 
-// Answered returns the standing after a final answer with this status. alreadyDone: by the answer, it was done before; refused: by the body, it
-// was refused, whatever the status. (Invariant 2.)
+// Answered returns the standing after a final answer with this status. alreadyDone: by the answer, it was done before; refused: by the body, it was refused, whatever the
+// status. (Invariant 2.)
 func Answered(status int, alreadyDone, refused bool) Standing {
 	a := persist.Answer{Status: status, AlreadyDone: alreadyDone}
 	if refused || a.Effect() == persist.EffectRefused {
@@ -184,7 +184,7 @@ func Answered(status int, alreadyDone, refused bool) Standing {
 	return happened(status)
 }
 
-// Told returns the standing of an operation by the result that its caller has already. (Invariant 9.)
+// Told returns the standing of an operation by the result that its caller has got before; Unclear if that tells neither a success nor a refusal. (Invariant 9.)
 func Told(effect persist.Effect, status int, alreadyDone bool) Standing {
 	if effect != persist.EffectHappened && effect != persist.EffectRefused {
 		return Unclear
@@ -192,7 +192,7 @@ func Told(effect persist.Effect, status int, alreadyDone bool) Standing {
 	return Answered(status, alreadyDone, effect == persist.EffectRefused)
 }
 
-// happened returns the standing of an operation with an effect, now or later. (Invariant 9.)
+// happened returns the standing of an operation that took effect: Accepted after a 202, with the effect still to come, else Succeeded. (Invariant 9.)
 func happened(status int) Standing {
 	if status == http.StatusAccepted {
 		return Accepted

@@ -5,8 +5,8 @@ import "time"
 // HintMax bounds a server's wait: no sum of times runs out of the calendar.
 const HintMax = 366 * 24 * time.Hour
 
-// ErrorsMax is the number of equal errors (500) of the API's own in a row that end a drive: the API may keep the error under the key, and give it
-// to each send until it forgets the key. The operation stays pending.
+// ErrorsMax is the number of equal errors (500) of the API's own in a row that end a drive: the API may keep the error under the key, and give it to each send until it
+// forgets the key. The operation stays pending.
 const ErrorsMax = 3
 
 // schedule holds the wait before the next attempt of a drive, or the reason against that attempt.
@@ -19,10 +19,10 @@ type schedule struct {
 	next    time.Time     // the earliest useful time after a stop
 }
 
-// Wait returns the wait of the step Wait.
+// Wait returns the time to wait before the next attempt, for the step Wait.
 func (s *schedule) Wait() time.Duration { return s.wait }
 
-// Stop returns the reason of a stop.
+// Stop returns the reason why the attempts ended although another one might help; GoesOn if there is none.
 func (s *schedule) Stop() Stop { return s.stop }
 
 // Plan holds everything behind the choice of the next wait.
@@ -41,8 +41,8 @@ type Plan struct {
 	Hint      time.Duration // Retry-After; zero: none
 }
 
-// Next returns the wait before the next attempt, or the reason of a stop: the first that holds. notBefore is the time of that attempt had there been no stop; a
-// later call or pass needs to come no sooner. InFlight counts the answers "in progress" so far. (Invariants 28, 48 and 59.)
+// Next returns the wait before the next attempt, or the first reason to stop that holds. notBefore is then the time at which that attempt would have been due: a later
+// call or pass need come no sooner. InFlight counts the answers "in progress" so far. (Invariants 28, 48 and 59.)
 func (p *Plan) Next() (wait time.Duration, notBefore time.Time, stop Stop) {
 	hint := p.waitAsked()
 	wait = max(p.Scheduled, hint)
@@ -68,7 +68,7 @@ func (p *Plan) Next() (wait time.Duration, notBefore time.Time, stop Stop) {
 	return 0, at, stop
 }
 
-// waitAsked returns the server's wait, cut to LastAsk if it would outlast the window. (Invariant 28.)
+// waitAsked returns the wait asked by the server (Retry-After). One beyond the key's window is cut to LastAsk, if set: one more attempt is made in time. (Invariant 28.)
 func (p *Plan) waitAsked() time.Duration {
 	hint := min(p.Hint, HintMax)
 	if p.Now.Before(p.LastAsk) && !p.Now.Add(hint).Before(p.WindowEnd) {
@@ -77,8 +77,8 @@ func (p *Plan) waitAsked() time.Duration {
 	return hint
 }
 
-// lastAsk returns the time of one more attempt if the server's wait ends beyond the window: the begin of the window's last tenth or, within that
-// tenth, half of it later. An operation due exactly at the begin of the tenth has had its one more attempt. (Invariant 28.)
+// lastAsk returns the time of one more attempt if the server's wait ends beyond the window: the begin of the window's last tenth or, within that tenth, half of it later.
+// An operation due exactly at the begin of the tenth has had its one more attempt. (Invariant 28.)
 func lastAsk(now, due, end time.Time, window time.Duration) time.Time {
 	first := end.Add(-window / 10)
 	if now.Before(first) || due.Equal(first) {
@@ -87,6 +87,5 @@ func lastAsk(now, due, end time.Time, window time.Duration) time.Time {
 	return end.Add(-window / 20)
 }
 
-// ClampDelay brings a scheduled wait between the API's least and the policy's greatest wait. backoff.Stop (-1) and anything else below zero
-// is zero. (Invariant 16.)
+// ClampDelay brings a scheduled wait between the API's least and the policy's greatest wait. backoff.Stop (-1) and anything else below zero is zero. (Invariant 16.)
 func ClampDelay(d, least, most time.Duration) time.Duration { return max(min(max(d, 0), most), least) }

@@ -2,8 +2,8 @@ package operation
 
 import "time"
 
-// UsualMargin returns the margin at the end of a window. Clients with usual time limits make no new send in it. A client with longer time limits
-// stops before the margin; others can still send the operation then. (Invariant 43.)
+// UsualMargin returns the margin at the end of a window. Clients with usual time limits make no new send in it. A client with longer time limits stops before the margin;
+// others can still send the operation then. (Invariant 43.)
 func UsualMargin(window time.Duration) time.Duration {
 	return min(usualAttempt+min(usualSkew, window/10), window/2)
 }
@@ -11,8 +11,8 @@ func UsualMargin(window time.Duration) time.Duration {
 // The usual time limits of a client.
 const usualAttempt, usualSkew = 30 * time.Second, time.Minute
 
-// WindowOver reports whether the window of an operation is over for everybody, at an age since its first send. At an age below zero it is over,
-// too: such a clock cannot be trusted. (Invariant 8.)
+// WindowOver reports whether the window of an operation is over for everybody, at an age since its first send. At an age below zero it is over, too: such a clock cannot
+// be trusted. (Invariant 8.)
 func WindowOver(age, window time.Duration) bool {
 	return age >= window-UsualMargin(window) || age < 0
 }
@@ -29,8 +29,8 @@ const (
 	OutOfWindow
 )
 
-// ClockAt returns the state of a key's window at now. first is the time of the first send. The wall clock counts: another process may send next, or
-// this one after the machine was suspended. So first must have no monotonic reading. (Invariants 8 and 51.)
+// ClockAt returns the state of a key's window at now. first is the time of the first send. The wall clock counts: another process may send next, or this one after the
+// machine was suspended. So first must have no monotonic reading. (Invariants 8 and 51.)
 func (c *Client) ClockAt(first, now time.Time, window time.Duration) Clock {
 	age := now.Round(0).Sub(first)
 	switch {
@@ -42,7 +42,7 @@ func (c *Client) ClockAt(first, now time.Time, window time.Duration) Clock {
 	return InWindow
 }
 
-// ClockOf is ClockAt for an operation. A clock far behind its latest send was set back: nobody knows how old the key is, and the window is over.
+// ClockOf returns the state of the operation's key window, as ClockAt does. With a clock far behind its latest send nobody knows how old the key is: it is over then.
 // (Invariants 8 and 51.)
 func (c *Client) ClockOf(o *Op, now time.Time) Clock {
 	if o.wasSetBack(now) {
@@ -51,22 +51,22 @@ func (c *Client) ClockOf(o *Op, now time.Time) Clock {
 	return c.ClockAt(o.FirstSent, now, o.Window)
 }
 
-// Skew returns the greatest error of the clock for this window. (Invariants 8 and 51.)
+// Skew returns the clock error that this client allows for: ClockSkew, and at most a tenth of the window. (Invariants 8 and 51.)
 func (c *Client) Skew(window time.Duration) time.Duration { return min(c.ClockSkew, window/10) }
 
-// Margin returns the last part of the window, without a new send by this client. (Invariant 8.)
+// Margin returns the last part of a key's window, in which this client starts no send: it might arrive after the window. (Invariant 8.)
 func (c *Client) Margin(window time.Duration) time.Duration {
 	return c.AttemptTimeout + c.Skew(window)
 }
 
-// LatestFirstSend returns the latest first send of an operation that a call of this client begins to send at once: as late as the last send of any
-// other. (Invariant 8.)
+// LatestFirstSend returns the latest time for the first send of an operation that its call begins to send at once, but may leave to others. It is as late as the last
+// send of one sent at its begin. (Invariant 8.)
 func (c *Client) LatestFirstSend(created time.Time, window time.Duration) time.Time {
 	return created.Add(window - c.Margin(window))
 }
 
-// AsksAgain reports whether the server is asked again for the answer of a confirmed operation, too large to keep: while it knows the key. able: the
-// client knows the profile, the request is intact, and nothing is lacking (acts.Gate). (Invariants 1, 8 and 35.)
+// AsksAgain reports whether the server is asked again for the answer of a confirmed operation, too large to keep: while it knows the key. able: the client knows the
+// profile, the request is intact, and nothing is lacking (acts.Gate). (Invariants 1, 8 and 35.)
 func (c *Client) AsksAgain(o *Op, now time.Time, able bool) bool {
 	return able && !c.NeverAsksAgain && c.ClockOf(o, now) == InWindow
 }
@@ -83,7 +83,7 @@ const (
 	isBeforeFirst     // the clock stands before its first send
 )
 
-// barTo returns the reason against a send of an operation now. inDoubt: an attempt may have had an effect. (Invariants 8, 43, 49 and 51.)
+// barTo returns the reason against a send now, by operation and clock alone; isFree: none. inDoubt: an attempt may have had an effect. (Invariants 8, 43, 49 and 51.)
 func (c *Client) barTo(o *Op, inDoubt bool, now time.Time) bar {
 	switch clock := c.ClockOf(o, now); {
 	case !inDoubt && o.TooOld(now):

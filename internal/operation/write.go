@@ -7,8 +7,6 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file decides the last write of a drive.
-
 // Writing is the effect of the step Write on the record.
 type Writing uint8
 
@@ -84,13 +82,13 @@ type closing struct {
 	told  bool               // callers have the answer before the record
 }
 
-// Writing returns the effect of the step Write.
+// Writing returns the kind of the last write about the operation, for the step Write.
 func (d *closing) Writing() Writing { return d.write }
 
 // beginWrite makes Write the next step: the caller writes w.
 func (d *closing) beginWrite(w Writing) { d.step, d.write = Write, w }
 
-// Standing returns the standing of the operation by the drive: by its evidence, or by the counting answer; Unclear if neither ends it. (Invariants 2, 9 and 56.)
+// Standing returns the operation's state after these attempts: by an event that proves it, or by the counting answer; Unclear if open. (Invariants 2, 9 and 56.)
 func (d *closing) Standing() Standing {
 	switch {
 	case d.write == EndHappened:
@@ -101,17 +99,17 @@ func (d *closing) Standing() Standing {
 	return Unclear
 }
 
-// MayAnswerFirst reports whether callers may have the answer before the step Write: the same key finds it again if this process dies in
-// between. (Invariant 30.)
+// MayAnswerFirst reports whether callers may have the answer before it is written (Config allows it: Late). If this process dies in between, the same key finds it again
+// at the server. (Invariant 30.)
 func (d *closing) MayAnswerFirst(now time.Time) bool {
 	return d.step == Write && d.given.Late && !d.given.Pass && !d.mustFlush(now)
 }
 
-// AnswersFirst tells the drive that callers have the answer before the step Write. (Invariant 30.)
+// AnswersFirst notes that callers have the answer before it is written: later evidence must not contradict it. (Invariant 30.)
 func (d *closing) AnswersFirst() { d.told = true }
 
-// Moved tells the drive the present state of the record. It is called before each write of the drive. An Enqueue may have promised a send
-// meanwhile: then the record stays, and what was never sent and was too late for that is not held. (Invariant 18.)
+// Moved takes the record as it is now, before each write. An Enqueue may have promised a send meanwhile: then the record is not forgotten, and an operation never sent
+// and too late is not held, but waits for that send. (Invariant 18.)
 func (d *closing) Moved(op Op) {
 	promised := op.Enqueued && op.SendBefore.After(d.op.SendBefore)
 	d.op = op
@@ -125,8 +123,8 @@ func (d *closing) Moved(op Op) {
 	d.heedEvidence()
 }
 
-// heedEvidence lets the last write of a drive heed evidence that arrived during the drive. Even without a success of its own, the operation has then
-// happened. A refusal that callers were told before stays in the record, so it does not contradict them. (Invariants 30 and 56.)
+// heedEvidence settles the operation as happened if an event of the API has proved that during the attempts, also without a success of their own. A refusal that callers
+// were told already stays in the record, so that it does not contradict them. (Invariants 30 and 56.)
 func (d *closing) heedEvidence() {
 	succeeds := d.write == EndConfirmed && d.Standing() != Refused
 	if d.step == Write && d.op.EndsByEvidence() && !d.told && !succeeds {
@@ -134,31 +132,31 @@ func (d *closing) heedEvidence() {
 	}
 }
 
-// mustFlush reports whether the final record must be flushed now: it is not confirmed, or the same key does not find the answer again, or not
-// for long, since the window is nearly over or the clock went back. Other ends may be lost in a crash. (Invariants 13 and 14.)
+// mustFlush reports whether the written end must be made durable before callers hear of it. Only a confirmed end that the same key finds again at the server, and for
+// long enough, may be lost in a crash. (Invariants 13 and 14.)
 func (d *closing) mustFlush(now time.Time) bool {
 	return d.write != EndConfirmed || !d.op.GivesAgain(d.Stored(), now)
 }
 
-// mayChange reports whether the answer is a final refusal not stored by the server: asked again, it might answer otherwise. (Invariant 14.)
+// mayChange reports whether the answer is a refusal that the server does not store: sent again, the same key might get another answer. (Invariant 14.)
 func (d *closing) mayChange() bool {
 	return (d.proof.Refused || d.answer.Status >= 400 && d.answer.Status < 500) && !d.Stored()
 }
 
-// unreported reports whether the drive's end counts as unreported. (Invariant 17.)
+// unreported reports whether the record says that no caller knows of this end (Record.Unreported): a pass ends it, and its key was generated. (Invariant 17.)
 func (d *closing) unreported() bool {
 	return d.op.EndsUnreported(!d.given.Pass) && (d.write == EndConfirmed || d.write == EndHappened)
 }
 
-// Leaves reports whether the step Write leaves an operation to others, and the call goes on with it later. (Invariant 43.)
+// Leaves reports whether the step Write leaves an unfinished operation to other processes while its call waits for its rate limiter, and goes on later. (Invariant 43.)
 func (d *closing) Leaves() bool {
 	return d.goesOn() && d.step == Write && (d.write == LeaveOpen || d.write == LeaveUnsent)
 }
 
-// mayGoOn reports whether a call with the key may go on with the operation after the last Change. (Invariant 43.)
+// mayGoOn reports whether a call with the key may send later: the last write did not hold the operation, or holds it for just such a call. (Invariant 43.)
 func (d *closing) mayGoOn() bool { return d.hold == "" || d.hold == persist.HoldCaller }
 
-// Change returns the changes of the step Write. It may be asked for more than once; the last counts. (Invariant 53.)
+// Change returns the fields of the record after the step Write. The driver may ask again before a repeated write; the last one counts. (Invariant 53.)
 func (d *closing) Change(m Meanwhile, now time.Time) Change {
 	c := draft{d, m, now}.change()
 	if !m.Taken {
@@ -172,14 +170,13 @@ func (d *closing) Change(m Meanwhile, now time.Time) Change {
 	return c
 }
 
-// ResultGrace is the time in which a call may take the result that it has recorded. After it the result is owed: the process has died, or
-// its caller has left.
+// ResultGrace is the time in which a call may take the result that it has recorded. After it the result is owed: the process has died, or its caller has left.
 const ResultGrace = time.Minute
 
-// OwedAs returns Record.OwedFrom for the write of a state, with the reason of a hold. grace is the time in which the writer delivers the state
-// itself: to its caller, or to its own OnResult. Each end and each new hold is owed, also if a client without OnResult writes it. The same hold again
-// is owed as before. An earlier state may be under delivery to OnResult until o.OwedFrom (persist.SharedResults): the next one is not owed before, so
-// that it comes after it. A pending record keeps a later time for that. (Invariant 53.)
+// OwedAs returns Record.OwedFrom for the write of a state: from then on, any process hands the state to OnResult; zero: none does. grace is the time for the writer to
+// deliver it first, to its caller or its own OnResult. Each end and each new hold is owed, also if a client without OnResult writes it; the same hold again is owed as
+// before. The state before may be under delivery until o.OwedFrom (persist.SharedResults): this one comes after it, and a pending record keeps a later time for that.
+// (Invariant 53.)
 func OwedAs(o *Op, state persist.State, hold persist.HoldReason, grace time.Duration, now time.Time) time.Time {
 	from := now.Round(0).Add(grace)
 	switch {
@@ -200,7 +197,7 @@ type draft struct {
 	now time.Time
 }
 
-// change is Change without OwedFrom. (Invariants 2, 9, 17 and 55.)
+// change returns the record's fields after the last write, without OwedFrom: counts added; state, effect and answer by the chosen write. (Invariants 2, 9, 17 and 55.)
 func (d draft) change() Change {
 	c := Change{Attempts: d.op.Attempts, Sends: d.given.SendsBefore(d.op.Sends) + d.sends}
 	if !d.isLocal() {
@@ -225,8 +222,8 @@ func (d draft) change() Change {
 	return c
 }
 
-// changeOpen fills c for an operation that stays unfinished: held, or pending. If the call itself goes on with the operation later, c limits the time
-// of its first send. (Invariants 7, 8, 24 and 43.)
+// changeOpen fills c for an operation that stays unfinished: held, or pending with the time of its next attempt. If its call goes on with it later, c bounds its first
+// send, too. (Invariants 7, 8, 24 and 43.)
 func (d draft) changeOpen(c *Change) {
 	c.State = persist.StatePending
 	c.Unmark = d.write == LeaveUnsent || !d.history.InDoubt() && d.proof.Kind == ProvesExpiry // nothing was ever sent, and now it may not be
@@ -250,8 +247,8 @@ func (d draft) changeOpen(c *Change) {
 	}
 }
 
-// holdReason returns the reason against further sends; empty if there is none. A caller of plain HTTP may act on its answer, so no pass may send
-// after that. An enqueued operation is an exception: it is sent, as promised. (Invariants 18 and 29.)
+// holdReason returns the reason to hold the operation; empty: a later pass (Resume or Run) may send it. A caller of plain HTTP may act on its answer, so no pass sends
+// after it. An enqueued operation is sent all the same, as promised. (Invariants 18 and 29.)
 func (d draft) holdReason() persist.HoldReason {
 	if d.proof.Hold == "" && d.m.Shown && !d.op.Enqueued {
 		return persist.HoldCaller
