@@ -51,8 +51,9 @@ type Ending struct {
 	Now      time.Time
 }
 
-// MayEnd returns the reason against a Settle or Abandon. An operation already settled as absent has ended, however it was seen. Absent is not
-// said while a send of a process that lost its lease may be on its way, and nothing is undone: such a send might take effect after it. (Invariants 2, 12, 31, 56 and 61.)
+// MayEnd returns the reason against a Settle or Abandon, a person's end for an operation. One already settled as absent has ended, however it was seen. While a
+// send of a process that lost its lease may be on its way, nothing is settled as absent or undone: that send might take effect after it. (Invariants 2, 12, 31,
+// 56 and 61.)
 func (e Ending) MayEnd(o *operation.Op) Refusal {
 	switch {
 	case e.Moved && o.Standing != operation.Absent:
@@ -76,7 +77,8 @@ type Assigning struct {
 	Beside bool // operations of other scopes stand beside it: they would stand at the places of its account without it
 }
 
-// MayAssign returns the reason against an Assign, also of an operation that has ended: its key is used in the account. (Invariants 12, 31, 38 and 57.)
+// MayAssign returns the reason against an Assign, a person's word that an operation without an account belongs to one. An ended operation is assigned, too: its
+// key is used in that account. (Invariants 12, 31, 38 and 57.)
 func (a Assigning) MayAssign(o *operation.Op) Refusal {
 	switch {
 	case a.Moved:
@@ -103,7 +105,8 @@ func IsFinalStatus(status int) bool {
 	return status >= 400 || status >= 200 && status < 300
 }
 
-// Settled returns the operation after a Settle. status is the status of the answer named by the person; zero: there is none. (Invariants 2 and 4.)
+// Settled returns the operation after a person's Settle. effect is what the person says; status is that of the API's answer as the person knows it, zero: none.
+// (Invariants 2 and 4.)
 func Settled(o operation.Op, effect persist.Effect, status int) operation.Op {
 	o.State, o.Hold, o.NextAttempt = persist.StateSettled, "", time.Time{}
 	o.Standing = operation.StandingOf(&persist.Record{State: o.State, Effect: effect})
@@ -111,20 +114,20 @@ func Settled(o operation.Op, effect persist.Effect, status int) operation.Op {
 	return o
 }
 
-// SettlesUnreported reports whether a settlement of the operation counts as unreported: only one as happened, of which a repeat of the request could make
-// two effects. told: a caller with the key is told of it now. (Invariant 17.)
+// SettlesUnreported reports whether a person's settlement is noted as unreported: no caller with the key knows of it, and the same request sent again under
+// another key would take effect twice. That is so for one as happened, under a generated key. told: a caller with the key is told now. (Invariant 17.)
 func SettlesUnreported(o *operation.Op, effect persist.Effect, told bool) bool {
 	return effect == persist.EffectHappened && o.EndsUnreported(told)
 }
 
-// Abandoned returns the operation after an Abandon. (Invariants 9 and 31.)
+// Abandoned returns the operation after an Abandon: a person gives it up, nothing more is sent, and its effect stays unknown. (Invariants 9 and 31.)
 func Abandoned(o operation.Op) operation.Op {
 	o.State, o.Hold, o.NextAttempt = persist.StateAbandoned, "", time.Time{}
 	o.Standing = operation.StandingOf(&persist.Record{State: o.State})
 	return o
 }
 
-// HeldFor returns the operation held by an act: nothing more is sent. (Invariants 31 and 61.)
+// HeldFor returns the operation held for the reason why, while a person's act on it is under way, or after it: nothing more is sent. (Invariants 31 and 61.)
 func HeldFor(o operation.Op, why persist.HoldReason) operation.Op {
 	o.State, o.Hold, o.NextAttempt = persist.StateHeld, why, time.Time{}
 	return o

@@ -30,13 +30,13 @@ type Successors struct {
 	Taken    bool // the key that the act would begin has another operation
 }
 
-// any reports whether anything has replaced the operation. (Invariant 54.)
+// any reports whether another operation stands in the place of the one that a person wants to begin anew. (Invariant 54.)
 func (s Successors) any() bool { return s.Replaced || s.Higher || s.Taken }
 
-// MayAnew returns the reason against an act on an operation that ended. A mismatched, abandoned or successful operation is never begun once more: nobody can
-// say that it had no effect. An end proven by an event of the API is not taken back, and one contradicted by it is. While a send of a process that lost its
-// lease may be on its way, nothing is begun: a refusal by a wrong route, or by a proxy, is not stored under the key, whatever the profile says. (Invariants 1,
-// 31, 54, 56 and 57.)
+// MayAnew returns the reason against act, a Redrive, Rekey or Unsettle of an ended operation. A mismatched, abandoned or successful one is never begun once
+// more: nobody can say that it had no effect. An end proven by an event of the API is not taken back; one contradicted by it is. While a send of a process that
+// lost its lease may be on its way, nothing is begun: a refusal by a wrong route, or by a proxy, is not stored under the key, whatever the profile says.
+// (Invariants 1, 31, 54, 56 and 57.)
 func (act Anew) MayAnew(o *operation.Op, s Successors, now time.Time) Refusal {
 	ended := false
 	switch act {
@@ -76,8 +76,8 @@ func MayReopen(rec *persist.Record) Refusal {
 	return MayAct
 }
 
-// Reopened returns the operation after its settlement was taken back: held, and never pending. Nothing sends it before a person ends it once more. (Invariant
-// 54.)
+// Reopened returns the operation after a person took its settlement back: held, and never pending. Nothing sends it before a person ends it once more.
+// (Invariant 54.)
 func Reopened(o operation.Op) operation.Op {
 	o = HeldFor(o, persist.HoldReopened)
 	o.Standing, o.Unreported = operation.Open, false
@@ -85,8 +85,8 @@ func Reopened(o operation.Op) operation.Op {
 	return o
 }
 
-// ReopenedRecord returns the record after its settlement was taken back at now, for a reason. Its acts have the settlement, and this. What was said of
-// its end is not true any more: no caller counts as told, and the new hold is owed to OnResult at once. (Invariants 53, 54 and 55.)
+// ReopenedRecord returns the record after a person took its settlement back at now, for a reason. Its list of acts then names the settlement and this act. No
+// caller counts as told any more, since what was said of the end is not true, and OnResult is told of the new hold at once. (Invariants 53, 54 and 55.)
 func ReopenedRecord(rec *persist.Record, reason string, now time.Time) persist.Record {
 	op, next := operation.OpOf(rec, 0), rec.Clone()
 	held := Reopened(op)
@@ -99,15 +99,16 @@ func ReopenedRecord(rec *persist.Record, reason string, now time.Time) persist.R
 	return next
 }
 
-// SettledAgain returns the record was, as it was before its settlement was taken back, for the write over held, the record since: something stands in its
-// place. Its end is owed to OnResult once more, after the hold. (Invariants 53 and 54.)
+// SettledAgain returns the record was, as before its settlement was taken back, for the write over held, the record since then. It undoes an Unsettle when
+// another operation turns out to stand in the place of this one. OnResult gets its end once more, after the hold. (Invariants 53 and 54.)
 func SettledAgain(was, held *persist.Record, now time.Time) persist.Record {
 	back, op := was.Clone(), operation.OpOf(held, 0)
 	back.Revision, back.OwedFrom = held.Revision, operation.OwedAs(&op, was.State, "", 0, now)
 	return back
 }
 
-// SettledAs returns the act of a settlement that is taken back, for the record. (Invariant 55.)
+// SettledAs returns the name of the settlement in a record, for its list of acts before the settlement is taken back: as absent or happened, and whether a
+// caller was told. (Invariant 55.)
 func SettledAs(rec *persist.Record) (did string) {
 	switch absent := rec.Effect == persist.EffectAbsent; {
 	case absent && rec.Told:
@@ -120,7 +121,8 @@ func SettledAs(rec *persist.Record) (did string) {
 	return persist.ActHappened
 }
 
-// WasTold reports whether a caller was told of the latest settlement that was taken back by one of these acts. (Invariant 55.)
+// WasTold reports whether a caller was told of the latest settlement that a person took back, by a record's list of acts. Such a caller may have acted on it.
+// (Invariant 55.)
 func WasTold(acts []persist.Act) bool {
 	for _, a := range slices.Backward(acts) {
 		switch a.Did {

@@ -27,8 +27,9 @@ const (
 	RunFindsStale                 // the run, with the lease of the claim: its next write meets ErrStale, and takes over revision and promise
 )
 
-// GoesOn returns who goes on with a record as a claim has returned it. A run goes on with the claim unless another process has had the operation in between.
-// One that does not know of a promise since must read the record: at its end the promise counts. (Invariants 12 and 18.)
+// GoesOn returns who goes on with a record that this client has just claimed, that is leased for a pass. A run of it that is still under way here goes on with
+// the new lease, unless another process has had the operation in between. A run that does not know of a later Enqueue must read the record: at its end the
+// promised send counts. (Invariants 12 and 18.)
 func (r Running) GoesOn(claimed *persist.Record) Claimant {
 	switch {
 	case !r.Runs:
@@ -41,14 +42,15 @@ func (r Running) GoesOn(claimed *persist.Record) Claimant {
 	return RunGoesOn
 }
 
-// mayRunOn reports whether a run goes on after a claim of this very client: since the run's last write, of that revision, the record has had no change but the
-// mark of an Enqueue, and the claim. enqueued is as of then. A greater revision of the run is that of a write since. (Invariants 12 and 18.)
+// mayRunOn reports whether a run goes on after its client has claimed the record again: since the run's last write, with that revision, only an Enqueue's mark
+// and the claim have changed the record. enqueued is that mark as of then. A run with a greater revision has written after the claim. (Invariants 12 and 18.)
 func mayRunOn(revision uint64, enqueued bool, claimed *persist.Record) bool {
 	return claimed.Revision <= afterEnqueue(revision, enqueued, claimed)+1
 }
 
-// MarkAt returns the time at which a claim has marked a record as maybe sent; zero if the record counts as unmarked. marking: the claim marks; touched: a call
-// has had the operation since the claim was asked for, and may have sent it; at is the time of the claim's marks. (Invariants 7, 8 and 12.)
+// MarkAt returns the time at which a claim (it leases due records for a pass) has marked a record as maybe sent; zero if the record counts as unmarked.
+// marking: the claim marks; touched: a call has had the operation since the claim was asked for, and may have sent it; at is the time of the claim's marks.
+// (Invariants 7, 8 and 12.)
 func MarkAt(claimed *persist.Record, marking, touched bool, at time.Time) time.Time {
 	if !marking || touched || !claimed.MarkedByClaim(at) {
 		return time.Time{}
@@ -66,8 +68,9 @@ type ClaimMark struct {
 	Lost     bool          // another process has, or has had, the operation
 }
 
-// AllowsSend reports whether a record is sent by the mark of its claim, without a further write. now is the latest possible time. Nothing may have happened to
-// the record since; its lease lasts; and the claim is not older than a lease: the time for sends would have begun too early. (Invariants 7, 8 and 12.)
+// AllowsSend reports whether a record may be sent without a further write, since its claim has marked it as maybe sent. Nothing may have happened to the record
+// since, and its lease must last at now, the latest possible time. The claim must not be older than a lease: the key's window counts from the mark, long before
+// the send. (Invariants 7, 8 and 12.)
 func (m ClaimMark) AllowsSend(rec *persist.Record, now time.Time) bool {
 	switch {
 	case m.Runs, m.Lost, m.At.IsZero(), m.Revision != rec.Revision:
@@ -76,16 +79,16 @@ func (m ClaimMark) AllowsSend(rec *persist.Record, now time.Time) bool {
 	return now.Before(m.Until) && now.Sub(m.At) <= m.Length
 }
 
-// Marked returns the record as the claim has written it into the journal. sending is the time in which a send begun now may be on its way. (Invariants 7
-// and 31.)
+// Marked returns the record as its claim has written it into the journal: maybe sent, and leased. sending is how long a send begun now may be on its way.
+// (Invariants 7 and 31.)
 func (m ClaimMark) Marked(rec persist.Record, sending time.Duration) persist.Record {
 	rec.MaybeSent, rec.FirstSent, rec.LeaseUntil = true, m.At, m.Until
 	rec.ExtendSendUntil(m.At.Add(sending))
 	return rec
 }
 
-// Unleased returns the record without its lease, for the write of an end, of a hold or of a give-back: owner has the lease, or it has ended. If it was that of
-// another process which has lost it, a send of that one may still be on its way, and the record says until when. (Invariants 12 and 31.)
+// Unleased returns the record without its lease, to be written as ended, held, or left to others. owner has the lease, or it has ended. If another process has
+// lost it, a send of that process may still be on its way, and the record keeps the time until when. (Invariants 12 and 31.)
 func Unleased(rec persist.Record, owner string) persist.Record {
 	rec.TakeLease(owner, time.Time{})
 	rec.LeaseOwner = ""

@@ -56,7 +56,7 @@ func (e Erasing) ErasableFrom(o *operation.Op) time.Time {
 	return from
 }
 
-// ErasingOf returns the facts of the record itself. (Invariant 57.)
+// ErasingOf returns the facts for MayErase that the record itself shows; the caller adds those about other operations. (Invariant 57.)
 func ErasingOf(rec *persist.Record, now time.Time) Erasing {
 	return Erasing{Gone: rec.RequestGone(), KeepAnswer: rec.KeepAnswer, Finished: rec.Finished, Swept: rec.Swept, Now: now}
 }

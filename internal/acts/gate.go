@@ -32,11 +32,12 @@ type Asking struct {
 	Early    bool // a look before a claim, without the functions of the Config
 }
 
-// AskingOfPass returns the act of a pass on an operation in this state: Config.Reconcile is asked about a held one. (Invariant 35.)
+// AskingOfPass returns the act of a pass (Resume or Run) on an operation in this state, for the check of the client's means: it sends a pending one, and asks
+// Config.Reconcile about a held one. (Invariant 35.)
 func AskingOfPass(state persist.State) Asking { return Asking{Brought: state == persist.StateHeld} }
 
-// For returns the means of a client for an act: those it has, and those not needed by the act. An Enqueue sends nothing, and leaves the origin to the sender.
-// Of a replaced operation nothing is sent: a producer may replace it, too. (Invariants 35, 36 and 44.)
+// For returns the means of a client for an act: those it has, and those that the act does not need. An Enqueue sends nothing, and leaves the origin to the
+// sender. Nothing is sent of an operation that is replaced: a client that only enqueues may replace it, too. (Invariants 35, 36 and 44.)
 func (h Has) For(a Asking) Has {
 	h.Authorize = h.Authorize || a.Brought || a.Replaces
 	h.OriginAllowed = h.OriginAllowed || a.Enqueues || a.Replaces && h.Producer || a.Early && h.TellsOrigin
@@ -71,8 +72,8 @@ type Lack struct {
 	Why   string // as a sentence, with what to do
 }
 
-// Gate returns the first need of an operation not met by a client, or the zero value if the client may act. It is asked before a
-// claim, a send, a lookup, Reconcile, an undo and a Rekey. Facts, window and AskFirst say how to act, and are no part of it. (Invariant 35.)
+// Gate returns the first need of an operation (a credential, a region, a profile ...) that a client does not meet, or the zero value if the client may act. It
+// is asked before a claim, a send, a lookup, Reconcile, an undo and a Rekey. (Invariant 35.)
 func Gate(n persist.Needs, origin string, has Has) Lack {
 	switch {
 	case n.Format != persist.Format:
@@ -105,15 +106,15 @@ func Gate(n persist.Needs, origin string, has Has) Lack {
 // for each send, by the URL of the bytes. (Invariants 6 and 36.)
 func MayGoTo(origin, recorded string, allowed bool) bool { return origin == recorded && allowed }
 
-// LacksMore returns the summary of several different lacks.
+// LacksMore returns the lack named for many operations at once, if they lack different things.
 func LacksMore() Lack {
 	return Lack{Several, "more than one need", "these lack more than one thing; oncehttp journal stuck names the need of each"}
 }
 
-// newer returns the lack of a later version of this package.
+// newer returns the lack of a client too old for the record: a later version of this package wrote it. why is the sentence for the user.
 func newer(why string) Lack { return Lack{Newer, "written by a newer version", why} }
 
-// authorize returns the lack of credentials.
+// authorize returns the lack of a client that cannot add the credentials left out of the journal; names lists these, and may be empty.
 func authorize(names string) Lack {
 	if names != "" {
 		names = " (" + names + ")"
@@ -128,6 +129,7 @@ func LacksCredentials(origin, entry string) Lack {
 		"set Config.Authorize, and Config.Origins beside it, or say that they do no longer: oncehttp journal origins --remove '%s'", origin, entry, entry)}
 }
 
+// quoted returns s as a Go string literal.
 func quoted(s string) string { return fmt.Sprintf("%q", s) }
 
 // Err returns the lack as an error, or nil if nothing is lacking. It matches persist.ErrNewer, persist.ErrSealed or nothing else.
@@ -149,8 +151,10 @@ type lackError struct {
 	kind error
 }
 
+// Error returns the lack as a sentence, with what to do about it.
 func (e lackError) Error() string { return e.lack.Why }
 
+// Unwrap returns the error that the lack matches, persist.ErrNewer or persist.ErrSealed; nil for other lacks.
 func (e lackError) Unwrap() error { return e.kind }
 
 // Bar is the reason of a client not to take an operation for a drive.
@@ -164,9 +168,9 @@ const (
 	HasOwner      // another process has it
 )
 
-// MayTake returns the reason against a drive over an operation, before its record is marked. intact: the request is the one of the fingerprint;
-// leased: another process has a lease of it. A lack of this client is the first reason: a client that cannot act on the operation says nothing else
-// of it. (Invariants 6, 12 and 35.)
+// MayTake returns the reason against sending an operation, before its record is marked as maybe sent. intact: its request still has the recorded fingerprint;
+// leased: another process has a lease of it. An unmet need comes first: a client that cannot act on the operation says nothing else of it. (Invariants 6, 12
+// and 35.)
 func MayTake(lacks Need, intact, leased bool) Bar {
 	switch {
 	case lacks != Nothing:

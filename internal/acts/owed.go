@@ -10,8 +10,8 @@ import (
 
 // This file decides who hands a result to OnResult, and who is told of an end.
 
-// IsReserved reports whether the writer of a state hands it to OnResult before anybody else may: from is the time from which the state is owed, and earlier
-// that of the state before. Until an equal time another process hands over the state before. (Invariant 53.)
+// IsReserved reports whether only the writer of a record's state may hand that state to OnResult now: until from. earlier is the same time of the state before.
+// If both are equal, the state before is still being delivered by some process, and nothing is reserved. (Invariant 53.)
 func IsReserved(from, earlier, now time.Time) bool { return from.After(now) && !from.Equal(earlier) }
 
 // Handing is the next step of a process with an owed result.
@@ -24,8 +24,8 @@ const (
 	HandsOwn                  // it hands the result over: no other process does meanwhile
 )
 
-// HandsOver returns that step. own: this process has reserved the result, and the record has not changed since; takes is the longest time of
-// a call of OnResult. A reservation with an earlier end is of no use. (Invariant 53.)
+// HandsOver returns the next step of this process with a result that is owed to OnResult. own: this process has reserved it, and the record has not changed
+// since; takes is the longest time of a call of OnResult. A reservation that ends sooner is of no use. (Invariant 53.)
 func HandsOver(o *operation.Op, own bool, takes time.Duration, now time.Time) Handing {
 	switch {
 	case own && !o.OwedFrom.Before(now.Add(takes)):
@@ -36,8 +36,8 @@ func HandsOver(o *operation.Op, own bool, takes time.Duration, now time.Time) Ha
 	return TakesFirst
 }
 
-// OnlyDelivered reports whether a delivery to OnResult is the only change of a record since it was read. Then a person's act on the record is still
-// written. (Invariants 31 and 53.)
+// OnlyDelivered reports whether now differs from read, the same record before, only by a delivery to OnResult. A person's act decided on read is still written
+// then. (Invariants 31 and 53.)
 func OnlyDelivered(read, now *persist.Record) bool {
 	as := *read
 	as.Revision, as.OwedFrom = now.Revision, now.OwedFrom

@@ -10,7 +10,8 @@ import (
 
 // This file decides about the hold of an operation for a Rekey, about its lookup, and about the operation that it begins.
 
-// MayLookBefore returns the reason against the hold and the lookup of a Rekey. finds: the API's lookup finds everything after some time. (Invariants 12 and 62.)
+// MayLookBefore returns the reason against the first half of a Rekey, which holds the operation and looks it up at the API. leased: another process has it;
+// finds: the API's lookup finds everything after some time, so that "none" proves something. (Invariants 12 and 62.)
 func MayLookBefore(o *operation.Op, leased, finds bool) Refusal {
 	switch {
 	case leased:
@@ -23,8 +24,8 @@ func MayLookBefore(o *operation.Op, leased, finds bool) Refusal {
 	return MayAct
 }
 
-// HeldToRekey returns the operation held by a Rekey before its lookup. If write is false, the record is so already. The API's lookup counts from at on.
-// (Invariants 7 and 62.)
+// HeldToRekey returns the operation as a Rekey (it begins it under another key) holds it before its lookup at the API. at is the time from which "none" of that
+// lookup counts, kept as NextAttempt. write is false if an earlier call has held it so already. (Invariants 7 and 62.)
 func HeldToRekey(o operation.Op, at time.Time) (held operation.Op, write bool) {
 	if o.IsRekeyed() && !o.NextAttempt.IsZero() { // zero: a restored journal has reset it
 		return o, false
@@ -42,9 +43,9 @@ func HeldToRekey(o operation.Op, at time.Time) (held operation.Op, write bool) {
 // and 62.)
 func RekeyFound(f classify.Finding) bool { return f == classify.FindingNone }
 
-// NotRekeyed returns the operation after a Rekey with a finding. before is the operation before that Rekey. A pending operation is pending
-// again: its own key is sent within its window. The first reason of a hold is lost if an earlier Rekey replaced it: then a person or
-// Config.Reconcile settles the operation. (Invariants 3 and 62.)
+// NotRekeyed returns the operation after a Rekey whose lookup found a resource; before is the operation before that Rekey. A pending one is pending again, and
+// sent under its own key. The first reason of a hold is lost if an earlier Rekey replaced it: then a person or Config.Reconcile settles the operation.
+// (Invariants 3 and 62.)
 func NotRekeyed(o operation.Op, before operation.Op) operation.Op {
 	o.State, o.Hold, o.NextAttempt = before.State, before.Hold, before.NextAttempt
 	if !before.IsRekeyed() {
@@ -60,5 +61,6 @@ func NotRekeyed(o operation.Op, before operation.Op) operation.Op {
 	return o
 }
 
-// WaitsForRelease reports whether an operation begun by a Rekey still waits for its release. (Invariants 31 and 54.)
+// WaitsForRelease reports whether an operation begun by a Rekey is still held: the Rekey has not finished, and only its end makes the operation pending.
+// (Invariants 31 and 54.)
 func WaitsForRelease(o *operation.Op) bool { return o.Hold == persist.HoldRekey && !o.Enqueued }

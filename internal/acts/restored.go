@@ -33,8 +33,8 @@ func Restored(o operation.Op, taken time.Time) operation.Op {
 	return o
 }
 
-// Released returns a restored operation after a person said that it may go on. The time of its first send stays, so that it is not sent where the server may
-// have forgotten its key. released is false if the operation is not held as restored. (Invariants 7, 8 and 58.)
+// Released returns an operation of a restored journal after a person said that it may go on. The time of its first send stays, so that it is not sent once the
+// server may have forgotten its key. released is false if it was not held as restored. (Invariants 7, 8 and 58.)
 func Released(o operation.Op) (_ operation.Op, released bool) {
 	if o.Hold != persist.HoldRestored {
 		return o, false

@@ -22,7 +22,8 @@ func MayRewrite(before, now *persist.Record, owner string, heeds bool) bool {
 		now.MaybeSent == before.MaybeSent && now.Token == before.Token && now.Attempts == before.Attempts && now.Sends == before.Sends
 }
 
-// afterEnqueue returns the revision of a record after the mark of an Enqueue, if it has that since: one change. (Invariant 18.)
+// afterEnqueue returns the revision to expect of now, a record known at revision: one more if an Enqueue has marked it since. enqueued is the mark as known.
+// (Invariant 18.)
 func afterEnqueue(revision uint64, enqueued bool, now *persist.Record) uint64 {
 	if now.Enqueued && !enqueued {
 		revision++

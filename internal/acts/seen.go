@@ -20,10 +20,10 @@ const (
 	BeginAnew
 )
 
-// Moved returns the reason against an act decided by the look seen, if the journal has now; empty if there is none. seen.LeaseOwner is set
-// exactly if a drive was under way then. (Invariant 31.)
+// Moved returns why a person's act on an operation is refused: now, its present record, is not as seen, when the person looked and decided; empty: it is.
+// seen.LeaseOwner is set exactly if somebody was sending it then. (Invariant 31.)
 //
-// State, hold, sends, MaybeSent and the number of drives must be as before. Revisions are not compared: a heartbeat, a pause and a
+// State, hold, sends, MaybeSent and the number of drives (begins of sending) must be as before. Revisions are not compared: a renewed lease, a pause and a
 // returned lease raise them, and a person sees no difference.
 func Moved(seen, now *persist.Record, act Act) string {
 	switch {
@@ -41,11 +41,12 @@ func Moved(seen, now *persist.Record, act Act) string {
 	return fmt.Sprintf("it was %s when it was seen, and is %s", standingText(seen), standingText(now))
 }
 
-// LacksLook reports whether an act is refused since the person names no look at the operation: an act that says that nothing happened, as a Rekey does, must
-// rest on one. A worker may have sent the operation since. (Invariants 2 and 31.)
+// LacksLook reports whether an act is refused since it names no earlier look at the operation (seen). An act that says that nothing happened, as a settlement
+// as absent and a Rekey do, must rest on one: a worker may have sent the operation since. (Invariants 2 and 31.)
 func LacksLook(act Act, absent, seen bool) bool { return !seen && (absent || act == BeginAnew) }
 
-// ownState reports whether an earlier, unfinished run of the act itself has brought seen into the state of now. (Invariant 31.)
+// ownState reports whether an earlier, unfinished call of the same act explains the change from seen to now: it has held the operation, or settled it.
+// (Invariant 31.)
 func ownState(seen, now *persist.Record, act Act) bool {
 	if seen.State.Final() {
 		return false
@@ -79,7 +80,8 @@ func Seen(rec *persist.Record) string {
 	return hex.EncodeToString(sum[:])[:SeenLength]
 }
 
-// MovedSince is Moved for a look known only by its digest. (Invariant 31.)
+// MovedSince reports whether a person's act is refused since the operation has changed; digest, made by Seen, is all that is known of the record when the
+// person looked. States that the act itself may have changed are tried one by one. (Invariant 31.)
 func MovedSince(digest string, now *persist.Record, act Act) bool {
 	if Seen(now) == digest {
 		return false

@@ -24,8 +24,8 @@ const (
 // earlier bounds the time by which an event may seem older than the first send of its operation, since the API has its own clock.
 const earlier = time.Hour
 
-// IsEarlier reports whether an event created then is about something else than the operation of a record: that was first sent later. A reference may be
-// used again. zero: the event does not say. (Invariant 56.)
+// IsEarlier reports whether an event of the API, created then, is about something else than the operation of rec: that was first sent later. The reference that
+// names it in the event may be used again. A zero time of the event says nothing. (Invariant 56.)
 func IsEarlier(rec *persist.Record, created time.Time) bool {
 	first := rec.FirstSent
 	if first.IsZero() {
@@ -85,7 +85,8 @@ func Named(all []Referred, unclear bool) (at int, n Naming) {
 	return at, n
 }
 
-// TestimonyOf returns the use of an event for the operation. early: IsEarlier says that it is about something else. (Invariant 56.)
+// TestimonyOf returns what an event of the API, which says that the operation happened, means for its record. early: by IsEarlier it is about something else.
+// (Invariant 56.)
 func TestimonyOf(o *operation.Op, early bool) Testimony {
 	switch {
 	case o.Standing.Effect() == persist.EffectHappened:
@@ -100,14 +101,14 @@ func TestimonyOf(o *operation.Op, early bool) Testimony {
 	return Testifies
 }
 
-// StoresEvidence reports whether an event with this testimony is written into the record. The first one is: as Witnessed, or beside an end that it
-// contradicts. (Invariant 56.)
+// StoresEvidence reports whether an event of the API is written into the record as evidence: the first one that proves the effect, or contradicts the recorded
+// end. said is TestimonyOf the event. (Invariant 56.)
 func StoresEvidence(o *operation.Op, said Testimony) bool {
 	return !o.Witnessed && (said == Testifies || said == Contradicts)
 }
 
-// WithEvidence returns the operation with the evidence of such an event. A hold ends: nothing is in doubt any more. A drive under way goes on, and
-// finds the evidence at its end. An operation under an undo stays held: its undo may have taken the effect back. (Invariant 56.)
+// WithEvidence returns the operation with an event of the API as evidence of its effect. A hold ends: nothing is in doubt any more. Attempts under way go on,
+// and find the evidence at their end. An operation under an undo stays held: the undo may have taken the effect back. (Invariant 56.)
 func WithEvidence(o operation.Op) operation.Op {
 	o.Witnessed = true
 	if o.Hold != persist.HoldUndo {

@@ -16,14 +16,14 @@ type FailedBegin struct {
 	Key       CallKey
 }
 
-// Looks reports whether the call looks at the records of its keys, and judges by them. Otherwise the outcome is unknown: the record may be there, or
-// a lagging server of a shared journal may answer the look. (Invariant 19.)
+// Looks reports whether a call whose Begin failed reads the records of its keys, to say what happened. Otherwise the outcome is unknown: the record may be
+// there, or a lagging server of a shared journal may answer the read. (Invariant 19.)
 func (f FailedBegin) Looks() bool {
 	return !f.Uncertain && (f.Key.Random || f.NotAsked || !f.Shared)
 }
 
-// Why returns the trouble named by the error of a call that looks: nothing was begun, and so nothing was sent. A record that is too large would be so again.
-// (Invariants 9 and 19.)
+// Why returns the trouble named by the error after a failed Begin, if the call may say more than "unknown" (Looks): nothing was begun, and so nothing was sent.
+// A record that is too large would be so again. (Invariants 9 and 19.)
 func (f FailedBegin) Why() operation.Trouble {
 	if f.TooLarge {
 		return operation.IsTooLarge
@@ -31,12 +31,13 @@ func (f FailedBegin) Why() operation.Trouble {
 	return operation.IsNotSent
 }
 
-// NamesByRecord reports whether the record under the key decides if the error of a call that does not look names it. (Invariant 17.)
+// NamesByRecord reports whether the error of a failed Begin with an unknown outcome names the key only if the record under it allows that; then the caller
+// reads the record. (Invariant 17.)
 func (f FailedBegin) NamesByRecord() bool { return !f.Key.Named(SeesNothing) }
 
-// TakesKept reports whether a call whose Begin has failed takes the recorded answer of an earlier operation. says is what it would say of that record after a
-// Begin. Only an answer as it stands needs no write, and only a call that names the key takes it: the operation of a made key is another call's. (Invariants
-// 5 and 17.)
+// TakesKept reports whether a call whose Begin has failed returns the recorded answer of an earlier operation under its key. says is its reaction to that
+// record. Only a whole answer needs no write, and only a call that names the key gets it: an operation under a made key is another call's. (Invariants 5 and
+// 17.)
 func (c CallKey) TakesKept(says operation.Opening) bool {
 	return !c.Keyless && says == operation.GivesAnswer
 }
@@ -57,7 +58,8 @@ const (
 	AsFailedBegin                   // FailedBegin decides
 )
 
-// Says returns the error of such a call. Nothing was begun or sent. (Invariants 17, 19 and 38.)
+// Says returns the kind of error for a call that found no place (account and key) for its operation in the journal. Nothing was begun or sent. (Invariants 17,
+// 19 and 38.)
 func (f FailedPlace) Says() PlaceError {
 	switch {
 	case f.Unnamed:
@@ -74,9 +76,9 @@ type CallKey struct {
 	Random  bool // it was made at random for this call: no other call has begun it
 }
 
-// Named reports whether the error of a call with an unknown outcome names the key. A call with the named key goes on with the operation. The key of
-// an ended operation is not named: it may be forgotten with the answer, like that of an operation run, and maybe ended, by another call. Before the
-// look for the same request, another operation of it may stand: under the named key a second one would be begun. (Invariants 17 and 19.)
+// Named reports whether an error with an unknown outcome names the key, so that its caller can go on with the operation. at is what the journal shows under the
+// key. A made key is not named if its operation has ended, since it may be forgotten with the answer, or if another call runs it. Nor is one before the look
+// for the same request: another operation of it may exist, and a second one would be begun under the named key. (Invariants 17 and 19.)
 func (c CallKey) Named(at Glance) bool {
 	switch {
 	case !c.Keyless, at == SeesNone, at == SeesOpen:
@@ -107,7 +109,8 @@ type Unlooked struct {
 	Key       CallKey
 }
 
-// Says returns the statement of such a call before any look. No other call has begun a random key. (Invariants 17 and 19.)
+// Says returns what the error of a call that began nothing can say before it reads the records of its keys. No other call has begun a random key. (Invariants
+// 17 and 19.)
 func (u Unlooked) Says() Saying {
 	switch {
 	case u.Unread || u.Uncertain:
@@ -118,8 +121,8 @@ func (u Unlooked) Says() Saying {
 	return LooksFirst
 }
 
-// Watched returns the standing found by a look at a key, after the look at all keys of the call. begun: the key was begun since, or is being begun. (Invariants
-// 13 and 19.)
+// Watched returns the standing that a call reports for a key that it has read. begun: another call has begun the key meanwhile, so that "no record" is not true
+// any more. (Invariants 13 and 19.)
 func Watched(found operation.Standing, begun bool) operation.Standing {
 	if begun && found == operation.None {
 		return operation.Unclear
@@ -152,7 +155,7 @@ const (
 	LooksFirst                      // nothing yet: it looks at its keys
 )
 
-// Says returns the statement of such a call. (Invariants 17 and 19.)
+// Says returns what the error of a call that began nothing says of one of its keys, by the record there and by other calls that run it. (Invariants 17 and 19.)
 func (k AtKey) Says() Saying {
 	found := k.Glance == SeesOpen || k.Glance == SeesEnded
 	switch {
@@ -178,7 +181,7 @@ type Similar struct {
 	Leased  bool // another process has it
 }
 
-// Says returns the statement of such a call. (Invariants 17 and 19.)
+// Says returns what the error of a call without a key, which began nothing, says of an operation that may be of the same request. (Invariants 17 and 19.)
 func (s Similar) Says() Saying {
 	switch {
 	case s.Strange:
@@ -191,8 +194,8 @@ func (s Similar) Says() Saying {
 	return SaysRecord
 }
 
-// LeavesBegun reports whether a call takes back the operation that it has just begun, and sends nothing of it. stood: another operation stood in its way, and it went on
-// only because a record of its own key stood, which is gone since. (Invariants 17, 46, 54 and 64.)
+// LeavesBegun reports whether a call takes back the operation that it has just created, unsent. stood: another operation of the same effect stood in its way;
+// the call went on only to join the record of its own key, and that record is gone since. (Invariants 17, 46, 54 and 64.)
 func LeavesBegun(created, stood bool) bool { return created && stood }
 
 // Lookalike holds the knowledge of a call without a key about an operation, maybe of the same request.
@@ -214,7 +217,8 @@ const (
 	SentElsewhere
 )
 
-// InTheWay returns the reason of an operation under a generated key to stop a call of the same request without a key. (Invariants 17 and 19.)
+// InTheWay returns the reason why an operation under a generated key stops a call without a key, maybe of the same request: it would take effect twice.
+// NotInTheWay: the call may begin its own. (Invariants 17 and 19.)
 func (l Lookalike) InTheWay(o *operation.Op) InTheWay {
 	ended := o.State.Final()
 	switch {

@@ -24,7 +24,8 @@ type Relative struct {
 	Named bool // the record of the other one names it; else it is a generation of the other's key
 }
 
-// Elders returns the possible operations before that of a record: the replaced one, and the generations below its key. (Invariant 54.)
+// Elders returns the operations that may have been tried before that of a record, for the same effect: the one it replaces, and the generations below its key
+// (KEY and KEY:gen=2 below KEY:gen=3). (Invariant 54.)
 func Elders(rec *persist.Record) (all []Relative) {
 	if rec.Replaces != "" && !rec.Erased { // else it is a digest
 		all = append(all, Relative{Key: rec.Replaces, Named: true})
@@ -35,7 +36,8 @@ func Elders(rec *persist.Record) (all []Relative) {
 	return all
 }
 
-// Family returns the possible operations of the same intent as that of a record, before and after it. (Invariant 57.)
+// Family returns the operations that may have been tried for the same effect as that of a record, before and after it: named by the record, or generations of
+// its key (KEY:gen=2). (Invariant 57.)
 func Family(rec *persist.Record) (all []Relative) {
 	if rec.ReplacedBy != "" && !rec.Erased {
 		all = append(all, Relative{Key: rec.ReplacedBy, Named: true})
@@ -50,13 +52,13 @@ func Family(rec *persist.Record) (all []Relative) {
 	return all
 }
 
-// SameBytes reports whether two records have the same request, and no scopes against that. (Invariants 38 and 54.)
+// SameBytes reports whether two records have the same request, and do not differ in their scopes (such as an account in a header). (Invariants 38 and 54.)
 func SameBytes(a, b *persist.Record) bool {
 	return bytes.Equal(a.Fingerprint, b.Fingerprint) && !OtherScope(a.Scopes, b)
 }
 
-// IsSuccessor reports whether next was begun in the place of old by a Redrive or a Rekey, with the same request; or whether old is a placeholder below
-// next. (Invariant 54.)
+// IsSuccessor reports whether next stands in the place of old: a Redrive or a Rekey began it with the same request, or old is a placeholder, written below a
+// later generation of its key to keep its key unused. (Invariant 54.)
 func IsSuccessor(old, next *persist.Record) bool {
 	if IsSkipped(old) {
 		return !OtherScope(old.Scopes, next)
@@ -72,7 +74,7 @@ func IsLinked(a, b *persist.Record) bool {
 // generationMark spells a generation in a key: KEY, KEY:gen=2, KEY:gen=3. The generations of one key are tries of one intent.
 const generationMark = ":gen="
 
-// Generation returns the key of the n-th try of key; below 2 key itself. (Invariant 54.)
+// Generation returns the key of the n-th try: KEY:gen=n for key KEY. Below 2, and for an empty key, it is key itself. (Invariant 54.)
 func Generation(key string, n int) string {
 	if key == "" || n < 2 {
 		return key
@@ -80,7 +82,8 @@ func Generation(key string, n int) string {
 	return key + generationMark + strconv.Itoa(n)
 }
 
-// Generations returns the key of the first try, and the number of this one. (Invariant 54.)
+// Generations takes a key such as KEY:gen=3 apart: first is the key of the first try, KEY, and n the number of this one, 3; 1 for a key without a number.
+// (Invariant 54.)
 func Generations(key string) (first string, n int) {
 	at := strings.LastIndex(key, generationMark)
 	if at == -1 {
@@ -92,7 +95,7 @@ func Generations(key string) (first string, n int) {
 	return key, 1
 }
 
-// NextGeneration returns the key of the try after key. (Invariant 54.)
+// NextGeneration returns the key of the try after key: KEY:gen=2 after KEY, KEY:gen=3 after that. (Invariant 54.)
 func NextGeneration(key string) string {
 	first, n := Generations(key)
 	return Generation(first, n+1)
@@ -108,8 +111,8 @@ const (
 	generationsUntold = 5
 )
 
-// GenerationsBelow returns the keys of the tries before that of a record, the nearest first, at most GenerationsMax. A key generated for one call
-// has none. (Invariant 54.)
+// GenerationsBelow returns the keys of the tries before that of a record (KEY:gen=2 and KEY below KEY:gen=3), the nearest first, at most GenerationsMax. A key
+// generated for one call has none. (Invariant 54.)
 func GenerationsBelow(rec *persist.Record) (keys []string) {
 	first, n := Generations(rec.Key)
 	if rec.KeyOfOneCall() {
@@ -121,8 +124,8 @@ func GenerationsBelow(rec *persist.Record) (keys []string) {
 	return keys
 }
 
-// GenerationsAbove returns the keys of the tries after key, the nearest first, at most GenerationsAboveMax. untold: fewer, since nobody was told of the end of
-// key's operation. (Invariant 54.)
+// GenerationsAbove returns the keys of possible tries after key (KEY:gen=2 and so on), the nearest first, at most GenerationsAboveMax. untold: fewer, since
+// nobody was told of the end of key's operation, and so no program counts on. (Invariant 54.)
 func GenerationsAbove(key string, untold bool) (keys []string) {
 	first, n := Generations(key)
 	number := GenerationsAboveMax
@@ -135,8 +138,8 @@ func GenerationsAbove(key string, untold bool) (keys []string) {
 	return keys
 }
 
-// LedTo reports whether an operation replaced by replacedBy may have led to one of keys. It may if replacedBy is a generation of the same first key,
-// and no later generation than that key. (Invariant 54.)
+// LedTo reports whether an operation replaced by the key replacedBy may have led to one of keys: by later tries, so that both are of one first key (KEY:gen=2
+// and KEY:gen=3), and replacedBy is not the later one. (Invariant 54.)
 func LedTo(replacedBy string, keys []string) bool {
 	other, m := Generations(replacedBy)
 	return slices.ContainsFunc(keys, func(key string) bool {
@@ -145,8 +148,8 @@ func LedTo(replacedBy string, keys []string) bool {
 	})
 }
 
-// ErasedLedTo is LedTo for an erased record, which has a digest in the place of the key: digest returns that of a key. Only the nearest GenerationsMax
-// of each key are compared. (Invariants 54 and 57.)
+// ErasedLedTo reports whether an erased operation may have led to one of keys by later tries, as LedTo does. replacedBy is a digest of the key that replaced
+// it; digest returns that of a key. Only the nearest GenerationsMax of each key are compared. (Invariants 54 and 57.)
 func ErasedLedTo(replacedBy string, keys []string, digest func(key string) string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool {
 		first, n := Generations(key)

@@ -22,7 +22,8 @@ func (k Keeping) Within(window, waits time.Duration) Keeping {
 	return k
 }
 
-// noLess returns a keeping time that is least at least. A negative one is that of the answer. (Invariant 34.)
+// noLess returns a keeping time, but at least least. Zero, for ever, stays. A negative one means as long as the answer, and stays if that is long enough.
+// (Invariant 34.)
 func noLess(keep, answer, least time.Duration) time.Duration {
 	if keep > 0 || keep < 0 && answer < least {
 		return max(keep, least)
@@ -54,14 +55,14 @@ func (p KeysPlace) KeepsKey(keep time.Duration) time.Duration {
 	return keep
 }
 
-// Linked returns the record of an operation with the key of its successor by a person's act. It is kept for ever then: before a send of the new one, the end of
-// this one is found. (Invariants 34 and 54.)
+// Linked returns the record of an operation that names its successor, begun by a person's act under the key by. The record is kept for ever then: before the
+// successor is sent, the end of this one must be found. (Invariants 34 and 54.)
 func Linked(old persist.Record, by string) persist.Record {
 	old.ReplacedBy, old.KeepKey = by, 0
 	return old
 }
 
-// Unlinked returns the record without that key: the act has begun nothing. It stays kept for ever. (Invariant 54.)
+// Unlinked returns the record without the key of a successor, since the act that named it has begun nothing. The record stays kept for ever. (Invariant 54.)
 func Unlinked(old persist.Record) persist.Record {
 	old.ReplacedBy = ""
 	return old

@@ -23,7 +23,7 @@ func ScopeDigest(value string) string {
 
 const scopeDigest = "sha256:"
 
-// digestOf is ScopeDigest for the value of a scope: in a record it may be the digest already. (Invariant 38.)
+// digestOf returns the digest of a scope's value, as ScopeDigest does; a recorded value may be the digest already, and is returned as it is. (Invariant 38.)
 func digestOf(value string) string {
 	if len(value) == len(scopeDigest)+hex.EncodedLen(sha256.Size) && strings.HasPrefix(value, scopeDigest) {
 		return value
@@ -36,8 +36,8 @@ func SameScope(value, recorded string) bool {
 	return value == recorded || ScopeDigest(value) == recorded
 }
 
-// OtherScope reports whether a record and a request with the scopes mine belong to different scopes: a header counted by both has
-// different values. Mine are a request's, or another record's: then either may have the digest. (Invariant 38.)
+// OtherScope reports whether a request and a record belong to different scopes: a header that both count (such as one with an account) has different values.
+// mine are a request's, or another record's: then either may have the digest. (Invariant 38.)
 func OtherScope(mine []persist.Scope, rec *persist.Record) bool {
 	for _, theirs := range rec.Scopes {
 		for _, own := range mine {
@@ -49,9 +49,9 @@ func OtherScope(mine []persist.Scope, rec *persist.Record) bool {
 	return false
 }
 
-// Place returns the account for the begin of an operation of these scopes: base, unless another scope has it. beside holds the
-// records of its key in base and in the places inside it. Each further place names the scopes counted both by the operation and by the
-// records before it. (Invariant 38.)
+// Place returns the account under which an operation of these scopes is begun: base, unless a record of its key with another scope has it. beside holds the
+// records of its key in base and in the places inside it. Each further place names, in its account, the scopes that both the operation and the records before
+// it count. (Invariant 38.)
 func Place(base string, mine []persist.Scope, beside []persist.Record) string {
 	at, named := base, make([]bool, len(mine))
 	for range len(mine) + 1 {
@@ -70,7 +70,7 @@ func Place(base string, mine []persist.Scope, beside []persist.Record) string {
 	return at
 }
 
-// nameShared marks the scopes counted by a record, too. (Invariant 38.)
+// nameShared sets named[i] for each scope of an operation (a header such as that of an account) that the record counts, too. (Invariant 38.)
 func nameShared(named []bool, mine []persist.Scope, rec *persist.Record) {
 	for i := range mine {
 		for _, theirs := range rec.Scopes {
@@ -79,8 +79,8 @@ func nameShared(named []bool, mine []persist.Scope, rec *persist.Record) {
 	}
 }
 
-// placeInside returns the account inside base for these scopes. It has digests: clients may take different headers for credentials, and
-// still find the same place. (Invariant 38.)
+// placeInside returns the account inside base that names those of the scopes mine for which named is set. It has their digests: clients may differ in which
+// headers are secret, and must find the same place. (Invariant 38.)
 func placeInside(base string, mine []persist.Scope, named []bool) string {
 	name, scopes := persist.SplitAccount(base)
 	for i, scope := range mine {
@@ -91,8 +91,8 @@ func placeInside(base string, mine []persist.Scope, named []bool) string {
 	return persist.Account(name, scopes...)
 }
 
-// MayTakePlace reports whether an operation may be begun at the place at. Beside a record to be forgotten at the first place, base, it may not: the
-// same operation would be begun once more at the first. beside is as for Place. With a record at that place, nothing is begun. (Invariant 38.)
+// MayTakePlace reports whether an operation may be begun under the account at, chosen by Place. Not beside a record of its key under base that will be
+// forgotten: after that, the same operation would be begun once more under base. With a record at that place already, nothing is begun. (Invariant 38.)
 func MayTakePlace(at, base string, beside []persist.Record) bool {
 	forgotten := false
 	for i := range beside {
@@ -106,8 +106,8 @@ func MayTakePlace(at, base string, beside []persist.Record) bool {
 	return !forgotten
 }
 
-// MayHaveSecondPlace reports whether a record of a second place may stand beside a record: it names scopes, stands at the first place of its account,
-// base, and others may name its key. (Invariant 38.)
+// MayHaveSecondPlace reports whether another record of the same key, of another scope, may stand beside this one: it names scopes, stands under base, the
+// account without scopes, and its key is not made for one call. (Invariant 38.)
 func MayHaveSecondPlace(rec *persist.Record, base string) bool {
 	return len(rec.Scopes) > 0 && rec.Account == base && !rec.KeyOfOneCall()
 }

@@ -14,8 +14,8 @@ import (
 // SkippedNote is the note of a placeholder's act.
 const SkippedNote = "nothing was sent under it; a later generation was"
 
-// Placeholder returns the record of a placeholder, for its Begin: of a generation below next, the one about to be sent. It stands for any request with its key,
-// and keeps none. It is kept for ever, as any record with the name of a successor. wire is the key as spelled for the API. (Invariants 1 and 54.)
+// Placeholder returns a record that keeps a key unused: that of a generation (KEY, KEY:gen=2) below next, which is about to be sent. It stands for any request
+// with its key, and has none itself. It is kept for ever, as any record that names a successor. wire is the key as spelled for the API. (Invariants 1 and 54.)
 func Placeholder(next *persist.Record, id persist.ID, wire string, now time.Time) persist.Record {
 	return persist.Record{
 		ID: id, State: persist.StateHeld, HoldReason: persist.HoldPredecessor, ReplacedBy: next.Key, Created: now,
@@ -27,23 +27,25 @@ func Placeholder(next *persist.Record, id persist.ID, wire string, now time.Time
 	}
 }
 
-// EndedPlaceholder returns the placeholder in its final state. (Invariants 1 and 54.)
+// EndedPlaceholder returns a placeholder, a record that keeps the key of a skipped try unused, as ended: settled as absent, since nothing was sent under it.
+// (Invariants 1 and 54.)
 func EndedPlaceholder(rec persist.Record, now time.Time) persist.Record {
 	rec.State, rec.HoldReason, rec.Effect, rec.Finished = persist.StateSettled, "", persist.EffectAbsent, now
 	return rec
 }
 
-// WantsPlaceholder reports whether a placeholder is written for an elder of an operation about to be sent: a generation below its own key, without a
-// record. at is that record, if one stands. A held placeholder is ended. (Invariants 1 and 54.)
+// WantsPlaceholder reports whether a placeholder, a record that keeps a key unused, is written for elder before a later generation of its key is sent: there is
+// no record of it, or one that is a placeholder still held, to be ended. stands: at is its record. (Invariants 1 and 54.)
 func WantsPlaceholder(elder Relative, stands bool, at *persist.Record) bool {
 	return !elder.Named && (!stands || IsSkipped(at) && !at.State.Final())
 }
 
-// IsSkipped reports whether a record is a placeholder. (Invariant 54.)
+// IsSkipped reports whether a record is a placeholder: no operation, but a record that keeps the key of a skipped try unused. (Invariant 54.)
 func IsSkipped(rec *persist.Record) bool { return persist.IsSkipped(rec.Acts) }
 
-// LeftNothing reports whether the later generation of a placeholder had no effect: none stands, and none may appear. It stood before the placeholder was
-// begun, is kept for ever once it has ended, and is forgotten only if nothing came of it. (Invariants 1, 2 and 54.)
+// LeftNothing reports whether the operation for which the placeholder o was written, a later try of its key, had no effect: no record of it stands, and none
+// may appear. It stood before the placeholder was begun, is kept for ever once it has ended, and is forgotten only if nothing came of it. (Invariants 1, 2 and
+// 54.)
 func LeftNothing(o *operation.Op, stands, mayAppear bool) bool {
 	return o.Skipped && !stands && !mayAppear
 }

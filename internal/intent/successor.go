@@ -10,7 +10,8 @@ import (
 
 // This file decides about the operation in another one's place: begun by a Redrive or a Rekey, or a later generation of its key.
 
-// NamesAnother reports whether a record names another successor than own, the key that an act would begin; empty: the act begins none. (Invariant 54.)
+// NamesAnother reports whether a person has begun another operation in the place of old than the one that an act would begin now under the key own; empty: the
+// act begins none. (Invariant 54.)
 func NamesAnother(old *persist.Record, own string) bool {
 	return old.ReplacedBy != "" && old.ReplacedBy != own
 }
@@ -25,8 +26,8 @@ const (
 	IsOfScope                // it is of another scope: the act begins its own at another place
 )
 
-// NextOf returns the meaning of a record under that key, for an act on old. sameAccount: both are in one account, whatever their scopes. (Invariants
-// 38 and 54.)
+// NextOf returns what a record at means for a Redrive or Rekey of old that would begin an operation under at's key. sameAccount: both are in one account,
+// whatever their scopes. (Invariants 38 and 54.)
 func NextOf(old, at *persist.Record, sameAccount bool) AtNext {
 	switch {
 	case sameAccount && IsSuccessor(old, at):

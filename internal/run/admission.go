@@ -86,9 +86,9 @@ func (b *admission) checkWire(ctx context.Context, name string, op *preparedRequ
 	return newError(name, unclear(op.rec.Key), errTaken(other), ErrConfig)
 }
 
-// mayBegin refuses a call about to begin an operation without credentials at an origin of others' Authorize. It
-// returns nil if the call may begin, and also if a record exists, or its read fails: Begin meets both. Nothing is
-// written.
+// mayBegin refuses a call that would begin an operation without credentials, at an origin to which other clients of the journal send with
+// credentials (Config.Authorize): one of them would send it as somebody else. nil: the call may begin. It is nil, too, if a record exists
+// or its read fails, since Begin meets both later. Nothing is written.
 func (b *admission) mayBegin(ctx context.Context, name string, op *preparedRequest) *result {
 	if err := b.cfg.authorized.Look(ctx); err != nil {
 		return &result{err: b.unbegun.errorOfBegin(ctx, name, op, true, err)}

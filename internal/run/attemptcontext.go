@@ -32,7 +32,8 @@ type attemptContext struct {
 	sends           bool    // it sends an operation; else it hides the attempt of another one in the caller's context
 }
 
-// Value returns the context itself for attemptKey, by which AttemptFromContext finds it. For any other key it returns the value of the context below.
+// Value implements context.Context. For attemptKey it returns the context itself, by which AttemptFromContext finds the attempt; for any
+// other key the value of the context below.
 func (c *attemptContext) Value(key any) any {
 	if _, own := key.(attemptKey); own {
 		return c

@@ -103,7 +103,7 @@ func (v *visits) guest(name string) *atomic.Int64 {
 // begin counts a function of the user as running, until end.
 func (v *visits) begin(guest string) { v.guest(guest).Add(1) }
 
-// end counts the return of the function.
+// end counts the return of a function of the user that begin has counted.
 func (v *visits) end(guest string) { v.guest(guest).Add(-1) }
 
 // left returns the sorted names of the user's running functions, with guests true; if there are none, the names of

@@ -165,7 +165,7 @@ func positive[T int | int64 | time.Duration](errp *error, name string, v *T, def
 	}
 }
 
-// profiles returns the profiles of the client.
+// profiles returns the profiles (the facts about each API) that this client's Config names, ready to be looked up by URL.
 func (c *Config) profiles() clientProfiles { return clientProfiles{c} }
 
 // gate returns the check of this client's means: whether it can act on operations of an origin.
@@ -283,8 +283,8 @@ func (c *Config) keeping(window time.Duration) intent.Keeping {
 	return intent.Keeping{Answer: c.KeepAnswer, Key: c.KeepKey, Text: c.KeepText}.Within(window, c.EnqueueMaxAge)
 }
 
-// keeps sets KeepAnswer, KeepKey and KeepText of the record of a new operation of this client. Of its place, at says
-// all but the key.
+// keeps sets KeepAnswer, KeepKey and KeepText of the record of a new operation: how long its answer, its key and the key's text stay after
+// its end. at holds the facts behind KeepKey, all but the key, which is taken from rec.
 func (c *Config) keeps(rec *persist.Record, at intent.KeysPlace) {
 	keep := c.keeping(rec.Window)
 	rec.KeepAnswer, rec.KeepText = keep.Answer, keep.Text

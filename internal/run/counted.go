@@ -122,7 +122,7 @@ type countedLimiter struct {
 	visits *visits
 }
 
-// Wait waits by the user's limiter.
+// Wait calls the user's limiter, and counts the call while it runs: Close can then say that it waits for it.
 func (l countedLimiter) Wait(ctx context.Context) error {
 	l.visits.begin("the Wait of a Limiter")
 	defer l.visits.end("the Wait of a Limiter")
@@ -144,7 +144,7 @@ type countedTransport struct {
 	visits *visits
 }
 
-// uncounted returns the Transport given to counted.
+// uncounted returns the user's own Transport, without the wrapper that counted has put around it; any other one as it is.
 func uncounted(rt http.RoundTripper) http.RoundTripper {
 	if c, is := rt.(countedTransport); is {
 		return c.RoundTripper
@@ -152,7 +152,7 @@ func uncounted(rt http.RoundTripper) http.RoundTripper {
 	return rt
 }
 
-// RoundTrip sends by the user's Transport.
+// RoundTrip sends by the user's Transport, and counts the call while it runs: Close can then say that it waits for it.
 func (t countedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.visits.begin("Config.Transport")
 	defer t.visits.end("Config.Transport")

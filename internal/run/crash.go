@@ -70,7 +70,7 @@ func crashOf(call *inflight.Call[*result], stack []byte) *crash {
 	return &crash{value: value, stack: stack, sends: call.Sends()}
 }
 
-// err returns the cause for errors of the crashed call.
+// err returns the crash as an error: the cause named in the errors of its call.
 func (c *crash) err() error { return crashCause(c.value) }
 
 // errGoexit is the cause of an error after somebody else's code ended its goroutine.
@@ -91,8 +91,9 @@ func crashCause(value any) error {
 	return fmt.Errorf("a function of the caller's panicked with a %T", value)
 }
 
-// drive runs a claimed operation, as resume does. A panic in a function of the user does not end the pass: it is logged and reported as the
-// operation's error, the operation is given back, and this process leaves it alone for MaxPause. t may be nil.
+// drive sends a claimed operation of a pass (Resume or Run), and returns how that ended. A panic in a function of the user does not end the
+// pass: it is logged and reported as the operation's error, its lease is given up, and this process leaves the operation alone for
+// MaxPause. t is the limiter's permission to send, taken before; it may be nil.
 func (v *drives) drive(rec *persist.Record, t *turn) drove {
 	p := v.pass
 	d, crashed := v.resumption.resume(rec, t)

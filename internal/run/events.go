@@ -156,7 +156,8 @@ func notBegunKind(err error) EventKind {
 	return EventNotBegun
 }
 
-// tellJoined tells of a call that waits for another one.
+// tellJoined reports to Config.Observe that a call waits for another call under way with the same key, number call, in place of a send of
+// its own.
 func tellJoined(ctx context.Context, cfg *Config, op *preparedRequest, call uint64) {
 	if cfg.Observe != nil {
 		e := eventOf(EventJoined, op.rec, call, op.took)
@@ -175,7 +176,8 @@ func tellEnqueued(ctx context.Context, cfg *Config, op *preparedRequest, call ui
 	}
 }
 
-// tellDelivered tells of a call of Config.OnResult, and its error.
+// tellDelivered reports to Config.Observe that Config.OnResult was called with the result in rec; err is what OnResult returned, nil for
+// success.
 func tellDelivered(ctx context.Context, cfg *Config, rec *persist.Record, err error) {
 	kind := EventDelivered
 	if err != nil {
@@ -193,7 +195,8 @@ func tellDelivered(ctx context.Context, cfg *Config, rec *persist.Record, err er
 var actEvents = map[string]EventKind{"settle": EventSettled, "abandon": EventAbandoned, "assign": EventAssigned, rekeyName: EventRekeyed,
 	redriveName: EventRedriven, unsettleName: EventReopened}
 
-// eventOf returns an event on an operation begun earlier.
+// eventOf returns an event about the operation of rec, for Config.Observe. Resumed is true in it: callers that have begun the operation
+// themselves reset that. took has the times so far.
 func eventOf(kind EventKind, rec *persist.Record, call uint64, took *stopwatch) *Event {
 	e := &Event{}
 	setEvent(e, kind, rec, call, took)

@@ -156,7 +156,8 @@ const (
 	askPauseBusy = 4 // if it knows of something due
 )
 
-// until returns the time left until the journal may be asked again; zero: it may be asked now.
+// until returns the time left until the journal may be asked again for origins with due operations; zero: it may be asked now. The pause is
+// a multiple of the time of the last such question, so that the questions take a small share of the journal's time.
 func (d *dueOrigins) until() time.Duration {
 	pause := askPause * d.took
 	if len(d.due) > 0 {

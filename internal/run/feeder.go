@@ -201,8 +201,8 @@ func (f *feeder) handSoon(rec *persist.Record) bool {
 	return false
 }
 
-// hand waits for a free worker and gives it a record. After false the pass was broken off, and the caller still
-// has the record. It is for records without a lease, which no wait can lose; see handSoon for claimed ones.
+// hand waits for a free worker and gives it a record. After false the pass (Resume or Run) was broken off, and the caller still has the
+// record. It is for records without a lease, which can be lost by no wait; see handSoon for claimed ones.
 func (f *feeder) hand(rec *persist.Record) bool {
 	select {
 	case f.jobs <- rec:
@@ -212,8 +212,8 @@ func (f *feeder) hand(rec *persist.Record) bool {
 	}
 }
 
-// awaitWorker waits for a free worker, so that nothing is claimed that would have to be given back. After false
-// the pass was broken off.
+// awaitWorker waits until a worker is free, before anything is claimed: a claimed operation without a worker would have to be given back.
+// After false the pass (Resume or Run) was broken off.
 func (f *feeder) awaitWorker() bool {
 	select {
 	case f.asks <- struct{}{}:

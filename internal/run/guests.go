@@ -12,8 +12,8 @@ import (
 // This file holds the calls of functions of the user, of the Config or the Transport: a call that waits for one of
 // them may wait in vain.
 
-// waitedInVain returns ErrInFlight for the error of a wait without an end, or not ended in time, because of a function of the user;
-// nil for any other error.
+// waitedInVain returns ErrInFlight if a wait for another call was ended since it could have no end: a function of the user, such as
+// Config.Authorize, made the waiting call (a circle), or did not return in time. It returns nil for any other error.
 func waitedInVain(err error) error {
 	if errors.Is(err, inflight.ErrCircle) || errors.Is(err, inflight.ErrGuest) {
 		return ErrInFlight

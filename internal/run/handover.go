@@ -23,7 +23,8 @@ func (h *handover) take() uint64 {
 	return h.owed
 }
 
-// isTaken reports whether a caller has the result. h may be nil.
+// isTaken reports whether a caller has got the result already, before its record was written. h may be nil: then no answer is given so
+// early.
 func (h *handover) isTaken() bool {
 	if h == nil {
 		return false

@@ -30,9 +30,8 @@ func (a *acting) end(ctx context.Context, name string, key string, chosen Chosen
 	})
 }
 
-// inPlace looks a key up, and calls do while it holds the place of the operation in the table of calls. So no
-// call of this process runs the operation meanwhile. Errors: those of Lookup and of do; ErrInFlight while a
-// call runs it.
+// inPlace finds the operation of a key, and calls do while it occupies the operation's entry in this process's table of running calls. So
+// no call of this process runs the operation meanwhile. Errors: those of Lookup and of do; ErrInFlight while a call runs it.
 func (a *acting) inPlace(ctx context.Context, name string, key string, chosen Chosen, do func(callers, persist.ID) error) error {
 	rec, err := a.lookup(ctx, name, key, chosen)
 	if err != nil {
@@ -41,8 +40,8 @@ func (a *acting) inPlace(ctx context.Context, name string, key string, chosen Ch
 	return a.holding(ctx, name, rec, do)
 }
 
-// holding calls do while it holds the place of an operation in the table of calls. Errors: those of do;
-// ErrInFlight while a call runs it.
+// holding calls do while it occupies an operation's entry in this process's table of running calls, so that no call runs it meanwhile.
+// Errors: those of do; ErrInFlight while a call runs it.
 func (a *acting) holding(ctx context.Context, name string, rec persist.Record, do func(callers, persist.ID) error) (err error) {
 	if err := a.engine.clock.Sync(ctx, a.engine.host); err != nil {
 		return journalError(name, &rec, err)
@@ -132,7 +131,8 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chose
 	return nil
 }
 
-// stillSending returns the cause of the refusal IsSending.
+// stillSending returns the cause of the error for a person who would end an operation that another process may still be sending: the time
+// until which that may go on, and what to do.
 func stillSending(op *operation.Op, e acts.Ending) error {
 	return fmt.Errorf("a process that had it may be sending it until %v; look at the API after that, and end it then",
 		op.DesertedUntil(e.Over).UTC().Format(time.RFC3339))

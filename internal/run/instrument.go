@@ -106,8 +106,8 @@ func (s *span) calmed(returned bool, value any) {
 	t.call.Work().Return()
 }
 
-// ends tells Config.Instrument of the end of the run. It does nothing after the first time, or without begins:
-// a run may end in its result, by being left, or in a crash after either.
+// ends tells Config.Instrument, once, that the run is over; it does nothing if begins was not called. It is called at each possible end of
+// a run, since several of them may happen: a result, an operation left to others, and a crash after either.
 func (s *span) ends(e *Event) {
 	if end := s.end; end != nil {
 		s.end = nil

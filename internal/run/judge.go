@@ -17,8 +17,8 @@ import (
 // This file turns an answer into the verdict on its operation. Package classify decides. This file gathers the
 // facts necessary beside the answer.
 
-// classify returns the verdict of an attempt. If the status of an answer alone proves nothing, sent gets an
-// error with the reason. inDoubt reports whether an earlier attempt may have had an effect.
+// classify returns the verdict on one attempt: on its answer by the profile, or on a send without an answer. If the status of the answer
+// alone proves nothing, sent gets an error with the reason. inDoubt: an earlier attempt may have had an effect.
 func (r *replies) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 	t := r.task
 	a := sent.Answer
@@ -44,19 +44,21 @@ func (r *replies) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 	return v
 }
 
-// otherFactsError returns the reason why an answer settles nothing for this client.
+// otherFactsError returns the reason why an answer of this status settles nothing for this client: the operation was begun under other
+// facts of the profile than the client has, and might read the answer otherwise.
 func otherFactsError(rec *persist.Record, status int) error {
 	return fmt.Errorf("answered %d, which this client cannot read for certain: its profile %q, version %q, states other facts than the one "+
 		"under which the operation was begun; let a client of the same facts look, or settle it", status, rec.Profile, rec.ProfileVersion)
 }
 
-// flawedSuccess returns the latest 2xx with a flaw, of this run or of an earlier one; nil if there was none.
+// flawedSuccess returns the latest 2xx that may not be the API's own (its body is cut, or a proxy's page, for example), of this run of the
+// operation or, from its record, of an earlier one; nil if there was none.
 func (r *replies) flawedSuccess() *persist.Answer {
 	return cmp.Or(r.flawed, operation.FlawedOf(&r.task.rec))
 }
 
-// flawedForRecord returns the latest flawed success in the recorded form; nil if there was none. A later run
-// compares its own with it.
+// flawedForRecord returns the latest 2xx that may not be the API's own, in the form for the record: without credentials. A later run of the
+// operation compares its own with it (repeats). nil if there was none.
 func (r *replies) flawedForRecord() *persist.Answer {
 	a := r.flawedSuccess()
 	if a == nil {
@@ -67,8 +69,9 @@ func (r *replies) flawedForRecord() *persist.Answer {
 	return &recorded
 }
 
-// repeats reports whether the latest flawed success was the same as a: operation.FlawedAgain decides. An earlier run
-// may have recorded it without its body (it was too large, or no JSON beside DropAnswer).
+// repeats reports whether a is the same as the latest success that may not be the API's own, the second of its kind: operation.FlawedAgain
+// decides. An earlier run may have recorded that one without its body (it was too large, or no JSON beside DropAnswer); then a is compared
+// in that form.
 func (r *replies) repeats(a *wire.Answer) bool {
 	before := r.flawedSuccess()
 	now := persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole}
@@ -79,7 +82,8 @@ func (r *replies) repeats(a *wire.Answer) bool {
 	return operation.FlawedAgain(before, &now, recorded)
 }
 
-// flawError returns the error of an answer if its status alone proves nothing.
+// flawError returns an error that says why this answer proves nothing, although its status is that of a success or a refusal: flaw is the
+// reason.
 func flawError(a *wire.Answer, flaw classify.Flaw) error {
 	status := a.Head.StatusCode
 	switch flaw {

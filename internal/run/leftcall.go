@@ -27,7 +27,8 @@ type leftRecord struct {
 	took    *stopwatch      // of the call
 }
 
-// same reports whether the record is as this call left it: no process has changed or run it since.
+// same reports whether rec, the record as it is now, is unchanged since this call left its operation to others during a wait for the rate
+// limiter.
 func (l *leftRecord) same(rec *persist.Record) bool {
 	return l.rec.Seq == rec.Seq && l.rec.Revision == rec.Revision
 }
@@ -119,8 +120,9 @@ func (l *leftRecord) await(ctx, draining context.Context, e *engine, name string
 	return l.withdraw(ctx, e, name, op, cause)
 }
 
-// goesOn hands the limiter's permission to the new run of a call that had given its operation back. If nobody has had the operation since, the call
-// still counts as its beginner: its error may say that nothing was begun. It is called once the record was read again; l may be nil.
+// goesOn prepares r, the next run of a call that left its operation to others while it waited for the rate limiter: it gets the limiter's
+// permission, and the counts so far. If nobody has had the operation since, the call still counts as its beginner: its error may say that
+// nothing was begun. It is called once the record was read again; l may be nil.
 func (l *leftRecord) goesOn(r *run) {
 	if l == nil || l.turn.used {
 		return
@@ -163,7 +165,7 @@ func (l *leftRecord) takeBack(ctx context.Context, e *engine) bool {
 	return freed.IsFree()
 }
 
-// tell adds the attempts and sends of the call's earlier runs to its error.
+// tell adds to the error of a call the attempts and sends that it made before it left its operation to others, and returns the error.
 func (l *leftRecord) tell(e *Error) *Error {
 	if l.failed == nil {
 		return e
@@ -178,15 +180,16 @@ func (l *leftRecord) tell(e *Error) *Error {
 	return e
 }
 
-// left returns the error of a caller after leaving a call because of cause. The call may go on for others.
+// left returns the error of a caller that leaves a call because of cause, before the call has a result. The operation may take effect: the
+// call may go on for other callers. name is that of the caller's method.
 func left(name string, key string, caller *inflight.Caller[*result], cause error) *Error {
 	e := newError(name, unclear(key), cause, ErrInFlight)
 	e.Sends, e.Joined = caller.Call().Sends(), caller.Joined()
 	return e
 }
 
-// letGo gives back an operation that the run has taken over and not sent. listed is the record before that. It is the last act of a run without
-// attempts; an error is logged, and the lease then ends by itself.
+// letGo gives up the lease of an operation that this run has taken over, and not sent, so that others may send it. listed is the record
+// before the run took it over. It is the last act of a run without attempts; an error is logged, and the lease then ends by itself.
 func (r *run) letGo(listed *persist.Record) {
 	t := &r.task
 	r.permit.Dismiss()

@@ -47,7 +47,8 @@ func (t *turn) more(calls int) bool {
 	return !t.over
 }
 
-// next reports whether the wait needs another call to the limiter, and counts it. After false the wait is over.
+// next reports whether this wait (a turn) makes another call to the limiter, one for each request to be sent, and counts it. After false
+// the wait is over: all calls were made, or one failed.
 func (t *turn) next() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,12 +99,12 @@ func (t *turn) result(stack *[]byte) error {
 	return nil
 }
 
-// leaveToken keeps the token of an operation that is given back during the wait for the limiter. tokenLeft returns it if the record is still the
-// same, so that no second token is asked for.
+// leaveToken keeps the token (a key from the server) of an operation that is left to others during the wait for the rate limiter; left is
+// its record. tokenLeft returns it if the record is still the same, so that no second token is asked for.
 func (t *turn) leaveToken(left *persist.Record, token string) { t.left, t.token = *left, token }
 
-// tokenLeft returns the token kept for a record, or "" if there is none. The record must be as it was left. t
-// may be nil.
+// tokenLeft returns the token (a key from the server) that leaveToken has kept during the wait for the rate limiter; "" if there is none,
+// or if rec is not the record for which it was kept. t may be nil.
 func (t *turn) tokenLeft(rec *persist.Record) string {
 	if t == nil || t.left.ID != rec.ID || t.left.Seq != rec.Seq {
 		return ""
@@ -120,11 +121,12 @@ type drives struct {
 	waits      waiting     // operations whose limiter is waited for without them
 }
 
-// driveOn runs an operation of a pass. If its limiter is slow, it gives the operation back and waits without it. If another process has the operation
-// when the limiter lets it send, the permission is used for another operation of the same origin, or lost. over is false if there was nothing to do.
+// driveOn sends an operation of a pass (Resume or Run). If its rate limiter is slow, the operation is left to other processes during the
+// wait. If one of them has it when the limiter lets it send, the permission is used for another operation of the same origin, or lost. over
+// is false if there was nothing to do.
 //
-// If a slow limiter ends a run before another attempt, the next run goes on with the operation once it is due. In a Resume, all these runs together
-// make as many attempts as one would.
+// If a slow limiter ends a run before another attempt, the next run goes on with the operation once it is due. In a Resume, all these runs
+// together make as many attempts as one would.
 func (v *drives) driveOn(rec *persist.Record) (r resumed, over bool) {
 	last := v.drive(rec, nil)
 	for drives := 0; last.turn != nil; {

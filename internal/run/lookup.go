@@ -129,6 +129,7 @@ func askByReference(r *requests, get persist.Record, target *url.URL) (finding c
 // lookupError says in words why an answered lookup does not show the requested resource.
 type lookupError string
 
+// Error returns the text of the error.
 func (e lookupError) Error() string { return string(e) }
 
 // lookupTries is the number of tries of a lookup.
@@ -141,7 +142,8 @@ type lookups struct {
 	get      persist.Record // the GET, in the form of a record
 }
 
-// Prepare makes the request of the lookup anew.
+// Prepare makes the request of a lookup (a GET beside the operation) anew for each try, with fresh credentials. From here on the time
+// counts as that of the network.
 func (l *lookups) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
 	req, err := l.requests.requestFor(ctx, &attemptContext{Context: send}, &l.get, target)
 	if err == nil {
@@ -150,5 +152,5 @@ func (l *lookups) Prepare(ctx, send context.Context, target *url.URL) (*http.Req
 	return req, err
 }
 
-// Follow allows no redirect: an answer of another place proves nothing about the resource asked for.
+// Follow allows no redirect of a lookup: an answer from another place proves nothing about the resource asked for.
 func (l *lookups) Follow(*url.URL, string) *url.URL { return nil }

@@ -204,7 +204,7 @@ func endsSealed(name string) bool { return name == "abandon" }
 // errSealedWords is the cause of an error for words on an operation, if its seal would have to hide them.
 var errSealedWords = errors.New("it cannot be read with the keys of this client: abandon it without a note, or end it with the key of its seal")
 
-// write copies the state of op, as an act has changed it, into the record: State, HoldReason and NextAttempt.
+// write copies the outcome of a person's act, as package acts decided it (op), into the record: State, HoldReason and NextAttempt.
 func write(rec *persist.Record, op operation.Op) {
 	rec.State, rec.HoldReason, rec.NextAttempt = op.State, op.Hold, op.NextAttempt
 }

@@ -52,7 +52,7 @@ const (
 	SourceJournal                   // no send
 )
 
-// String is "server", "server replay" or "journal".
+// String returns the source of an answer as a word: "server", "server replay" (the server's stored answer, given again) or "journal".
 func (s Source) String() string {
 	switch s {
 	case SourceServer:
@@ -97,7 +97,8 @@ type resultContext struct {
 	result Result
 }
 
-// Value returns the result for resultKey, and otherwise the value in the caller's context.
+// Value implements context.Context: for resultKey it returns the Result of the response, by which ResultOf finds it; for any other key the
+// value of the caller's context.
 func (c *resultContext) Value(key any) any {
 	if key == (resultKey{}) {
 		return &c.result
@@ -142,7 +143,8 @@ var troubles = [...]error{
 	operation.IsTooLarge: ErrBodyTooLarge,
 }
 
-// sentinels returns the sentinel errors of two troubles. newError drops the nil of NoTrouble.
+// sentinels returns the errors, such as ErrHeld, that stand for the two reasons which package operation names; nil for NoTrouble, which
+// newError drops.
 func sentinels(why [2]operation.Trouble) []error { return []error{troubles[why[0]], troubles[why[1]]} }
 
 // OutcomeOf returns what a record tells of the outcome, as oncehttp.OutcomeOf. A nil record is OutcomeUnknown.
@@ -195,7 +197,8 @@ type answer struct {
 	rest    *wire.Body // nil once a caller has taken it
 }
 
-// takeRest hands out the unread rest of a large body, once.
+// takeRest hands out the part of a large body that is still on the wire. Only the first caller gets it; nil afterwards, or if the whole
+// body is in memory.
 func (a *answer) takeRest() *wire.Body {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -302,13 +305,13 @@ func newKeptBody(body []byte) *keptBody {
 // errReadClosed is the error of reading a closed body, in net/http's words.
 type errReadClosed struct{}
 
-// Error returns the text of net/http's error.
+// Error returns the text that net/http gives for a read after Close.
 func (errReadClosed) Error() string { return "http: read on closed response body" }
 
-// Is makes errors.Is match http.ErrBodyReadAfterClose.
+// Is makes errors.Is match http.ErrBodyReadAfterClose, as for a body of net/http.
 func (errReadClosed) Is(target error) bool { return target == http.ErrBodyReadAfterClose }
 
-// Read reads from the body, unless it is closed.
+// Read reads from a body in memory. After Close it returns an error, as a body of net/http does.
 func (b *keptBody) Read(p []byte) (int, error) {
 	if b.closed.Load() {
 		return 0, errReadClosed{}
@@ -316,7 +319,7 @@ func (b *keptBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// WriteTo writes the rest of the body, unless it is closed.
+// WriteTo writes the rest of a body in memory to w. After Close it returns an error, as a read of net/http's body does.
 func (b *keptBody) WriteTo(w io.Writer) (int64, error) {
 	if b.closed.Load() {
 		return 0, errReadClosed{}
@@ -344,7 +347,7 @@ func newLargeBody(ctx context.Context, kept []byte, rest *wire.Body) *largeBody 
 	return &largeBody{io.MultiReader(bytes.NewReader(kept), rest), rest, context.AfterFunc(ctx, cut)}
 }
 
-// Close ends the exchange with the server.
+// Close ends the exchange with the server: the unread rest of the body is not read any more.
 func (b *largeBody) Close() error {
 	b.stop()
 	return b.rest.Close()

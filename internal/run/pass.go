@@ -109,9 +109,8 @@ func (p *pass) end() {
 	}
 }
 
-// tryNow reports whether a pass may try the record's origin now. In a Run, an origin that takes no connections
-// is tried by one operation at a time; true reserves that try for rec. A Resume tries any: its caller asked for
-// it now.
+// tryNow reports whether a pass may send to the record's origin now. In a Run (silent), an origin that takes no connections is tried by one
+// operation at a time; true reserves that try for rec. A Resume tries any: its caller asked for it now.
 func (p *pass) tryNow(rec *persist.Record) bool {
 	return !p.silent || rec.State != persist.StatePending ||
 		p.c.engine.origins.Try(rec.Origin, rec.ID, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
@@ -148,8 +147,8 @@ func (p *pass) yield(r resumed) {
 	}
 }
 
-// begin starts one of the goroutines of a pass; end waits for it. A crash of f is yielded like a failure of the
-// journal.
+// begin starts f as one of the goroutines of a pass; the end of the pass waits for it. If f crashes, the reader of the pass gets an error,
+// as for a failure of the journal.
 func (p *pass) begin(f func()) {
 	p.workers.Go(func() {
 		if crashed := p.c.cfg.guard(p.ctx, "a pass has crashed", f); crashed != nil {

@@ -133,8 +133,8 @@ func (p *permit) needed() int {
 	return 1
 }
 
-// Dismiss gives back the run's turn, its permission to send to the origin. It does nothing for a run that was not admitted, so it may follow each end
-// of an attempt. What the limiter has let out is not given back: a limiter has no way for that.
+// Dismiss gives back the run's permission to send to its origin (turn), so that another run may send there. It does nothing for a run that
+// has none, so it may follow each end of an attempt. What the rate limiter has allowed is used up: a limiter takes nothing back.
 func (p *permit) Dismiss() {
 	if p.admitted {
 		p.turns.Leave(p.task.rec.Origin)
@@ -142,8 +142,8 @@ func (p *permit) Dismiss() {
 	p.admitted = false
 }
 
-// waitsLong waits for the limiter before another send, and reports whether that takes longer than a third of a lease. After true, p.turn is the wait,
-// still in progress: the caller ends the run, and gives the operation back.
+// waitsLong waits for the rate limiter before another send, and reports whether that takes longer than a third of a lease. After true,
+// p.turn is the wait, still in progress: the caller ends the run, and leaves the operation to others.
 func (p *permit) waitsLong() bool {
 	t := p.task
 	if !p.returns || t.given.AskedAgain || t.cfg.Limiter == nil {
@@ -225,9 +225,9 @@ func (p *permit) allows(origin string) (allowed bool) {
 	return allowed
 }
 
-// Handing is called before a request is handed to the Transport, or an answer's body is read: both are the
-// user's code. A call of this client from there need not wait for this run without an end.
+// Handing is called before the user's code runs: the Transport with a request, or the read of an answer's body. It marks the run as being
+// there. If that code calls this client for the same operation, the call does not wait for this run without an end.
 func (p *permit) Handing() { p.task.call.Work().Visit() }
 
-// Handed is called once the Transport has returned.
+// Handed ends what Handing has marked: the user's Transport, or the read of a body, has returned.
 func (p *permit) Handed() { p.task.call.Work().Return() }

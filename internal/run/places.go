@@ -39,8 +39,8 @@ func (s *seats) place(ctx context.Context, op *preparedRequest) error {
 	return s.choosePlace(ctx, op, nil)
 }
 
-// placeAnew chooses the account of the operation's record once more, after a call has found another one in its way. No call of this process runs the
-// operation.
+// placeAnew chooses the account under which the operation is recorded once more: the record found first belongs to an operation for another
+// account of the API. No call of this process runs the operation.
 func (s *seats) placeAnew(ctx context.Context, op *preparedRequest) error {
 	return s.choosePlace(ctx, op, nil)
 }

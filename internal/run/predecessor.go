@@ -89,7 +89,8 @@ func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record, unb
 	return nil, free, nil
 }
 
-// awaitEnd waits for the end of a record whose caller may have its answer already: until this process has written it, or another one, for a while.
+// awaitEnd waits for the end of an earlier operation to be written, since a caller may have its answer before. It waits until this process
+// has written it, and for another process a while.
 func (b *admission) awaitEnd(ctx context.Context, rec *persist.Record) {
 	for tries := 0; !rec.State.Final() && tries < endTries; tries++ {
 		if tries > 0 {
@@ -119,8 +120,9 @@ const (
 	endPause = 50 * time.Millisecond
 )
 
-// before returns the operations that may come before a record in the same intent, such as its lower generations. path has the keys from the operation
-// that is asked about to the one after the record; each result carries it on.
+// before returns the operations that may have been tried before that of a record, for the same effect: the replaced one and lower
+// generations of its key (KEY below KEY:gen=2). path has the keys from the operation asked about down to the one after rec; each result
+// carries it on.
 func before(rec *persist.Record, path []string) (all []older) {
 	path = append(slices.Clone(path), rec.Key)
 	for _, r := range intent.Elders(rec) {
@@ -170,7 +172,8 @@ func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older
 	return whyStopped(&op, old.Key), nil
 }
 
-// whyStopped returns the reason against a send beside an operation that took effect, or may.
+// whyStopped returns the error for an operation that is not sent, since the earlier one under key took effect, or may: what it is, and what
+// to do.
 func whyStopped(op *operation.Op, key string) error {
 	switch {
 	case op.Witnessed:

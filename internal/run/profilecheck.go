@@ -100,7 +100,7 @@ func checkProfile(c *Config, p *profile.Profile) error {
 	return nil
 }
 
-// checkCarrier returns an error for a profile whose keys have no place in a request.
+// checkCarrier returns an error for a profile that does not say where in a request its key goes, or names a place where it cannot go.
 func checkCarrier(p *profile.Profile) error {
 	switch {
 	case p.Carrier == profile.Carrier{Place: profile.Nowhere}:

@@ -15,7 +15,8 @@ import (
 // checked them. Only of and known may call a function of the user.
 type clientProfiles struct{ cfg *Config }
 
-// all lists the profiles, and the field of each.
+// all returns all profiles of the client's Config, and for each the name of its field, for errors: Profile, then ProfileByHost in the order
+// of hosts.
 func (k clientProfiles) all() (fields []string, profiles []*profile.Profile) {
 	fields, profiles = []string{"Profile"}, []*profile.Profile{k.cfg.Profile}
 	for _, host := range slices.Sorted(maps.Keys(k.cfg.ProfileByHost)) {
@@ -92,7 +93,8 @@ func (k clientProfiles) knows(n persist.Needs) bool {
 // named reports whether the user chose this profile, and it is not the default one.
 func (k clientProfiles) named(p *profile.Profile) bool { return k.cfg.profileSet || p != k.cfg.Profile }
 
-// carrying returns a profile with its key at this place, under a matching name; nil if there is none.
+// carrying returns a profile of the client that sends its key at this place (such as a header) under a name that matches; nil if there is
+// none.
 func (k clientProfiles) carrying(place profile.Place, matches func(name string) bool) *profile.Profile {
 	_, profiles := k.all()
 	i := slices.IndexFunc(profiles, func(p *profile.Profile) bool { return p.Carrier.Place == place && matches(p.Carrier.Name) })
@@ -105,7 +107,8 @@ func (k clientProfiles) carrying(place profile.Place, matches func(name string) 
 // knownFacts is the digest of the facts of one of the client's own profiles.
 type knownFacts struct{ name, version, digest string }
 
-// facts returns the digest of a profile's facts. The digests of the client's own profiles are computed once.
+// facts returns the digest of all that a profile says of its API; records keep it to notice a change. The digests of the client's own
+// profiles are computed once.
 func (k clientProfiles) facts(p *profile.Profile) string {
 	for _, known := range k.cfg.facts {
 		if known.name == p.Name && known.version == p.Version {

@@ -17,7 +17,8 @@ import (
 
 // This file holds the reading of a caller's request.
 
-// givenBy returns the facts about an operation that its call gives beside the request itself, such as the key and the time.
+// givenBy returns the facts about an operation that its call gives beside the request itself. plain: the caller sees plain HTTP
+// (Transport); now is the time of the call.
 func givenBy(req *http.Request, key keySource, plain bool, now time.Time) request.Given {
 	g := request.Given{Generate: !key.chosen, PlainHTTP: plain, Queued: key.queued, Made: key.made, Now: now}
 	if key.given {
@@ -53,13 +54,14 @@ func readRequest(c *Client, req *http.Request, key keySource, plain bool) (*prep
 	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }
 
-// keyInFlight returns the key to be named in an error of a second call, while another call with the same key is at work; "" if it must not be named
-// (intent.CallKey).
+// keyInFlight returns the key for the error "another call with this key is at work"; "" if the caller must not learn it, since the key was
+// made and is another call's (intent.CallKey).
 func (op *preparedRequest) keyInFlight() string {
 	return namedTo(intent.CallKey{Keyless: op.named.Keyless}, intent.SeesRunning, op.rec.Key)
 }
 
-// keyOnLeaving returns the key for the error of a caller leaving a call: its own call, or a call joined by it.
+// keyOnLeaving returns the key for the error of a caller that leaves a call before its result, to go on with later; "" if it must not learn
+// the key. joined: the call is another caller's, which this one has joined.
 func (op *preparedRequest) keyOnLeaving(joined bool) string {
 	if joined {
 		return op.keyInFlight()
@@ -81,7 +83,8 @@ func journaled(cfg *Config, req *http.Request) (same *http.Request, journaled bo
 	return same, carries
 }
 
-// requestTrouble returns the sentinel for the failure to read a request.
+// requestTrouble returns the error that programs match, such as ErrConfig, for a request that could not be read as an operation because of
+// err.
 func requestTrouble(err error) error {
 	var e *request.Error
 	switch {
@@ -143,7 +146,8 @@ func (op *preparedRequest) lookalike() alike.Call {
 	return alike.Call{Record: op.rec, Named: &op.named, Read: op.read}
 }
 
-// strange reports whether an operation may belong to another caller than op.
+// strange reports whether the operation of rec may be another caller's: its credentials differ from this call's or, if they cannot be
+// compared, its key was made for one call.
 func (op *preparedRequest) strange(rec *persist.Record) bool {
 	return owner.Strange(&op.named.Owner, rec, op.secret)
 }

@@ -149,8 +149,8 @@ func withoutRequest(rec persist.Record) persist.Record {
 	return rec
 }
 
-// leaveUnfinished writes the record as pending or held. Pending operations have the time of the next attempt,
-// and no lease: any client that can serve them may take them then.
+// leaveUnfinished writes the record of an operation that has not ended: pending with the time of the next attempt, or held, and without a
+// lease. Any client that can serve it may take it then.
 func (d *ending) leaveUnfinished(now time.Time) error {
 	t := d.task
 	c := t.drive.Change(d.meanwhile(), now)
@@ -172,16 +172,16 @@ func (d *ending) leaveUnfinished(now time.Time) error {
 	return t.update(rec)
 }
 
-// meanwhile returns the events during the run that change its end, such as a caller that left or has the answer. They are read as late as possible,
-// just before the write.
+// meanwhile returns what has happened during the run beside its attempts, and changes how it ends: a caller has left, or has the answer
+// already. It is read as late as possible, just before the write.
 func (d *ending) meanwhile() operation.Meanwhile {
 	t := d.task
 	_, shown := t.call.PlainHTTP()
 	return operation.Meanwhile{GivenUp: stopCause(t.call) != nil, Shown: shown, Taken: d.handed.isTaken(), Delivers: delivers(t), LatestFirst: t.cfg.drives.LatestFirstSend(t.rec.Created, t.rec.Window)}
 }
 
-// changed returns the record with the change that the drive has decided, and without a lease. Its caller writes it. t.rec stays, so that a second try
-// begins with the same.
+// changed returns the record with the last change of the run, as package operation has decided it, without a lease. The caller writes it.
+// t.rec stays as it is, so that a second try of the write begins with the same.
 func (d *ending) changed(c *operation.Change, now time.Time) persist.Record {
 	rec := d.task.rec
 	rec.State, rec.HoldReason, rec.Attempts, rec.Sends = c.State, c.Hold, c.Attempts, c.Sends

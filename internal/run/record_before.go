@@ -139,8 +139,8 @@ func (x existing) refuseOpening(op *preparedRequest, says operation.Opening, by 
 	}
 }
 
-// known returns the facts known to the call about the record, for the decision of Open, and what was begun in
-// its place. Errors: the journal's.
+// known returns what a call knows of the record found under its key, for the decision of operation.Call.Open, and the operation that a
+// person has begun in its place, if any. Errors: the journal's.
 func (x existing) known(op *preparedRequest) (c operation.Call, by replacement, err error) {
 	t := x.task
 	c = op.known(&t.rec)
@@ -165,13 +165,13 @@ func (x existing) refuseHeld() *result {
 // errElsewherePlace is seen by nobody: the call goes on at another place.
 var errElsewherePlace = errors.New("the key is that of another scope")
 
-// whyFinal returns the sentinel for the end of a final operation; nil: its answer says more.
+// whyFinal returns the error that programs match for an operation that has ended, such as ErrSettled; nil: its answer says more.
 func whyFinal(rec *persist.Record) error {
 	op := operation.OpOf(rec, 0)
 	return troubles[op.WhyFinal()]
 }
 
-// whyHeld returns the sentinels for the reason of a hold.
+// whyHeld returns the errors that programs match for a held operation: ErrHeld and, for some reasons of a hold, a second one.
 func whyHeld(rec *persist.Record) []error {
 	op := operation.OpOf(rec, 0)
 	return sentinels(op.WhyHeld())
@@ -259,10 +259,9 @@ func (x existing) adopt() *result {
 	return x.mark(op.Marked(t.engine.holder.firstSent(), t.engine.writer.sendUntil()))
 }
 
-// mark writes the record with the marks and the lease of the drive to come. It writes even if nothing else
-// changes: another process with this revision of the record can then no longer forget it as never sent. A
-// result is the journal's error; nothing may be sent then, since a crash after the send would leave a record
-// that says "never sent".
+// mark writes the record as it must be before the first send: maybe sent, and leased to this client. It writes even if nothing else
+// changes: another process with the revision before can then no longer forget the record as never sent. A result is the journal's error;
+// nothing may be sent then, since a crash after the send would leave a record that says "never sent".
 func (x existing) mark(marked operation.Op) *result {
 	t := x.task
 	if before := t.rec; x.permit.returns {

@@ -118,8 +118,8 @@ func (r redrive) next(old *persist.Record, key, note string) (persist.Record, er
 	return next, nil
 }
 
-// begin names the new key in the record of the old operation (the mark), and begins the new one. In this order: without the mark, a call that looks
-// at the old operation would not know of the new one. A mark without an operation is found by the next Redrive, which then begins it.
+// begin writes the new key into the record of the old operation, and then begins the new one. In this order: else a call that looks at the
+// old operation would not know of the new one. If the second write is missing, the next Redrive finds the name, and begins the operation.
 func (r redrive) begin(old, next *persist.Record, found standing) error {
 	if err := r.unassignedKey(old, next); err != nil {
 		return err

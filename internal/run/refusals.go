@@ -78,7 +78,7 @@ func (f *refusals) otherRequest(ctx context.Context, name string, rec *persist.R
 	return f.refuse(ctx, name, rec, operation.Other, cause, sentinels(op.WhyOther())...)
 }
 
-// stale refuses an act on a record if the record has moved since it was seen; the record does not change.
+// stale refuses a person's act on a record that has changed since the person saw it; moved is the change. The record stays as it is.
 func (f *refusals) stale(ctx context.Context, name string, rec *persist.Record, moved error) error {
 	if !operation.StandingOf(rec).TellsMoved() {
 		return newError(name, unclear(rec.Key), moved, ErrStale)

@@ -171,9 +171,9 @@ func (k rekey) failed(key string, err error) error {
 // rekeyName is the call in errors.
 const rekeyName = "rekey"
 
-// begun ends a Rekey that an earlier call has finished: the new operation is no longer held by it. nil: the new operation goes on. That includes one
-// held since it was not sent in time: it goes on now, as after an Enqueue. Otherwise the error is the reason. next is the new operation's record, as
-// if it were begun now.
+// begun ends a Rekey that finds its new operation already begun and not held for it any more: an earlier call has finished. nil: the new
+// operation goes on. That includes one held since it was not sent in time: it goes on now, as after an Enqueue. Otherwise the error is the
+// reason. next is the new operation's record, as if it were begun now.
 func (k rekey) begun(rec, next persist.Record) error {
 	next.SendBefore = next.Created.Add(k.cfg.EnqueueMaxAge)
 	res, err := promise(k.ctx, k.engine, rekeyName, rec, &next)
@@ -187,8 +187,8 @@ func (k rekey) begun(rec, next persist.Record) error {
 	return nil
 }
 
-// checkAbsent returns an error if an operation may not be tried under another key; nil if it durably is settled
-// as absent.
+// checkAbsent returns an error if an operation may not be begun under another key; nil if it is settled as absent (it had no effect),
+// durably.
 func (k rekey) checkAbsent(old *persist.Record) error {
 	op := operation.OpOf(old, 0)
 	switch acts.Rekeys.MayAnew(&op, acts.Successors{}, k.clock.Earliest()) {
@@ -206,7 +206,8 @@ func (k rekey) checkAbsent(old *persist.Record) error {
 	return nil
 }
 
-// successor returns the record of the new operation, as it is begun: held, and never sent.
+// successor returns the record of the operation that a Rekey begins in place of old: held until the Rekey is complete, and never sent so
+// far. It writes nothing.
 func (k rekey) successor(old *persist.Record, newKey string, reason string) (persist.Record, error) {
 	next, err := anew(k.engine, k.call, rekeyName, old, newKey, reason)
 	if err == nil {
@@ -288,8 +289,8 @@ func (k rekey) mayLook(old *persist.Record, prof *profile.Profile, proves bool) 
 	return k.interrupted(old)
 }
 
-// found puts the record back as it was, and returns an error with the finding of the lookup. A pending
-// operation is due again; one that was held for another reason stays held.
+// found ends a Rekey whose lookup did not prove that the operation had no effect: finding is what it says, cause the error of its request,
+// if any. The record is put back as it was in old: a pending operation is due again, one held for another reason stays held.
 func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause error) error {
 	back, op := *held, operation.OpOf(held, 0)
 	write(&back, acts.NotRekeyed(op, operation.OpOf(old, 0)))

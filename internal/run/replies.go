@@ -33,8 +33,8 @@ type heard struct {
 	id int // numbers the answers of a run, for the drive
 }
 
-// hear gives the answer of a request its number, by which the drive, which decides about the run, names it. It may choose the answer of a lookup as
-// the operation's, so those have numbers, too. The caller drains the result, or hands it on.
+// hear gives the answer of a request a number, by which package operation names it when it decides. Answers of lookups get numbers, too:
+// one may become the operation's. The caller drains the result, or hands it on.
 func (r *replies) hear(sent wire.Result) heard {
 	if sent.Answer == nil {
 		return heard{Result: sent}
@@ -133,8 +133,8 @@ func (r *replies) stopped() error {
 	}
 }
 
-// note notes why a step failed, if it did. A later success does not take it back: the drive knows which failure
-// has stopped it.
+// note keeps why a step of the run failed; nil changes nothing. A later success does not take it back: if that failure stops the run, it
+// becomes the cause of the call's error.
 func (r *replies) note(err error) {
 	if err != nil {
 		r.failed = err

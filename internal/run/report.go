@@ -16,7 +16,7 @@ type report struct {
 // heard reports whether the program has set Config.Observe. Otherwise no event is made, so that it costs nothing.
 func (r *report) heard() bool { return r.task.cfg.Observe != nil }
 
-// tellStep calls Config.Observe with an event of this kind that has no facts of its own.
+// tellStep reports to Config.Observe that the run has come to this step; the event has only what each event of the run has.
 func (r *report) tellStep(kind EventKind) {
 	if r.heard() {
 		r.tell(r.event(kind))
@@ -57,8 +57,7 @@ func (r *report) begins() {
 	}
 }
 
-// tellRecorded tells of an answer from the journal, if res is one. Nothing was sent for it, and the run has no
-// drive.
+// tellRecorded reports to Config.Observe that a call gets the answer in the journal, if res has one. Nothing was sent for it.
 func (r *report) tellRecorded(res *result) {
 	if a := res.answer; a != nil && r.heard() {
 		e := r.event(EventRecorded)
@@ -81,8 +80,8 @@ func (r *report) tellOpened(res *result) {
 	}
 }
 
-// tellHeld tells of a hold written by the run, if there is one. It is called after the last write: before that,
-// the record's hold is an earlier one.
+// tellHeld reports to Config.Observe that the run has held its operation (nothing sends it until a person or Config.Reconcile decides). It
+// is called after the last write: before that, the record's hold is an earlier one.
 func (r *report) tellHeld() {
 	if hold := r.task.holds(); hold != "" && r.heard() {
 		e := r.event(EventHeld)
@@ -133,7 +132,7 @@ func (r *report) eventAnswered() *Event {
 	return e
 }
 
-// logAttempt logs the result of an attempt, as it stands after lookups.
+// logAttempt logs the result of an attempt, as it stands after the lookups that followed it, at the level debug.
 func (r *report) logAttempt() {
 	t := r.task
 	if !t.cfg.logs(t.call.Values(), slog.LevelDebug) {

@@ -90,15 +90,15 @@ func (d *deliveries) note(id persist.ID, own uint64) {
 	}
 }
 
-// full reports whether the number of noted results has reached its limit, resultsNoted.
+// full reports whether so many results are noted for delivery to Config.OnResult that no more fit; later ones are found in the journal.
 func (d *deliveries) full() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.noted) >= resultsNoted
 }
 
-// take returns the noted results of the accounts selected by q, and removes their notes. The value is the revision that this process alone may
-// deliver, or zero.
+// take returns the noted results of the accounts that q selects, and removes their notes: the caller delivers them. The value of each is
+// the record's revision if this process alone may deliver it, else zero.
 func (d *deliveries) take(q persist.Query) map[persist.ID]uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -164,7 +164,8 @@ type delivering struct {
 	waited   time.Duration  // for places, during a look
 }
 
-// deliverAll delivers results until ctx ends or the client drains, and returns when the last delivery is over.
+// deliverAll delivers results to Config.OnResult during a Run, until ctx ends or the client is closing. It returns when the last delivery
+// is over.
 func (r *runner) deliverAll(ctx context.Context) {
 	d := &delivering{runner: r, places: make(chan struct{}, r.cfg.ResultWorkers)}
 	defer d.underWay.Wait()
@@ -254,10 +255,9 @@ func (d *delivering) start(ctx context.Context, id persist.ID, own uint64) bool 
 	return true
 }
 
-// deliver hands the record's present state to OnResult if the state is owed and durable, and marks it as
-// delivered. own is as for note: until OwedFrom no other process delivers such a result. It returns false if this
-// process has to try again; true also if nothing is owed or another process has it. A result may be delivered
-// twice: if its mark fails, or the process dies before it.
+// deliver hands the state of a record to Config.OnResult, if that is still owed and durable, and marks it as delivered. own is the revision
+// that no other process delivers until OwedFrom; zero: none is. It returns false if this process has to try again; true also if nothing is
+// owed or another process has it. A result may be delivered twice: if its mark fails, or the process dies before it.
 func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 	rec, err := r.engine.journal.Get(ctx, id)
 	if err != nil || !rec.Owed() {

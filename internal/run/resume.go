@@ -138,8 +138,8 @@ func (s *resumption) drove(listed *persist.Record, ran *passRun) drove {
 	return d
 }
 
-// notResumed gives back an operation without a run. again returns the time at which it is due again. It returns the crash of the journal, if there
-// was one.
+// notResumed gives up the lease of an operation that the pass does not run; again returns the time at which it is due again. Journal code
+// may panic: that crash is returned, nil if there was none.
 func (s *resumption) notResumed(listed *persist.Record, again func() time.Time) *crash {
 	return apart(func() { s.pass.c.engine.writer.giveBack(s.pass.ctx, *listed, again()) })
 }
@@ -233,8 +233,8 @@ func (s *resumption) resolve(call callers, listed *persist.Record, t *turn, stac
 	return s.goOn(r, listed)
 }
 
-// goOn takes over a due operation, and runs it. The results are those of resolve. In a fair Run, or with a limiter, it first waits for the permission
-// to send to the origin (turn). Without it, it gives the operation back as it was, since nothing was sent.
+// goOn takes over a due operation, and runs it. The results are those of resolve. In a Run with shares for each origin, or with a limiter,
+// it first waits for the permission to send to the origin (turn). Without it, the operation is left as it was, since nothing was sent.
 func (s *resumption) goOn(r *run, listed *persist.Record) (res *result, took, ran bool) {
 	if res := r.existing().adopt(); res != nil {
 		// Then there is nothing to tell: the other one has it.

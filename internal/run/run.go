@@ -122,10 +122,9 @@ func (r *run) finished(res *result) *result {
 	return res
 }
 
-// leave is the last act of a run. over is false if a function of the Config panicked, or ended the goroutine:
-// then nobody gets the run's answer, and the call's own handling of crashes makes the error. From here on its
-// operation counts for callers without a key, unless it is resolved: they may not begin another one of the same
-// request.
+// leave is the last act of a run. over is false if a function of the Config panicked, or ended the goroutine: then the call's own handling
+// of crashes makes the error. Unless the operation is resolved, callers without a key count it as unfinished from here on: they may not
+// begin another one of the same request.
 func (r *run) leave(over bool) {
 	t := &r.task
 	if !over {

@@ -155,7 +155,8 @@ func (r *runner) sweepHourly(ctx context.Context) {
 	}
 }
 
-// sweep sweeps the journal once. A failure is told and logged, unless the Run ends anyway.
+// sweep removes the parts of records whose time is over from the journal, once. A failure is reported and logged, unless the Run ends
+// anyway.
 func (r *runner) sweep(ctx context.Context) {
 	if _, err := r.Sweep(ctx); err != nil && ctx.Err() == nil && r.draining.Err() == nil {
 		blocked(ctx, &r.cfg, &persist.Record{}, err)
@@ -193,8 +194,8 @@ func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
 	}
 }
 
-// logNotResumed logs the error of an operation of a pass. Those held back beside one whose credentials were refused
-// have no warning of their own: that one has.
+// logNotResumed logs the error of an operation that a pass could not finish. Of many operations with the same refused credentials only the
+// one that was tried has a warning; the others wait for it, and get a debug line.
 func (r *runner) logNotResumed(ctx context.Context, e *Error, err error) {
 	if errors.Is(err, errCredentialsRefused) {
 		r.cfg.log(ctx, slog.LevelDebug, "resume", e.Key, err)

@@ -26,7 +26,8 @@ func looking(ctx context.Context, e *engine) func(*persist.Record) {
 	}
 }
 
-// moved returns an error if AsSeen was given, and the record is not as it was seen.
+// moved returns an error if the person who acts has named the record as seen before (the option AsSeen), and it has changed since in a way
+// that counts for act; else nil.
 func (c *Chosen) moved(now *persist.Record, act acts.Act) error {
 	if c.Seen == nil {
 		return nil

@@ -76,9 +76,9 @@ func (r *requests) Prepare(ctx, send context.Context, target *url.URL) (*http.Re
 	return req, err
 }
 
-// Admit waits as for any request. If, after this wait or earlier attempts, the send could outlast the record's
-// SendUntil, a later one is written first, durably: another process relies on it after the end of the lease.
-// After an error the run has no turn, and nothing may be sent.
+// Admit waits until a request may go out: for the rate limiter and the permission to send to the origin (turn). hop: it is a redirect's
+// request. If the send could now outlast the record's SendUntil, a later one is written first, durably: another process relies on it after
+// the end of the lease. After an error the run has no permission, and nothing may be sent.
 func (r *requests) Admit(ctx context.Context, hop bool) error {
 	t := r.task
 	t.took.leave() // the send before a hop is over

@@ -30,8 +30,8 @@ type streamed struct {
 	wait       time.Duration               // before the next attempt
 }
 
-// do makes attempts until one ends the call or no further one is allowed. It makes the first attempt itself. The loop of go-retryablehttp makes the
-// others, and gets empty answers: the real one is in s.last.
+// do sends a request that is no operation, with the attempts that the policy allows, and returns the answer. It makes the first attempt
+// itself. The loop of go-retryablehttp makes the others, and gets empty answers: the real one is in s.last.
 func (p passThrough) do(req *http.Request) (*http.Response, error) {
 	// The first attempt is made without the loop: most need no other.
 	s := &streamed{passThrough: p, req: req, idempotent: request.Idempotent(request.Method(req)), started: p.engine.now()}
@@ -59,7 +59,8 @@ func (s *streamed) try() {
 	s.sent = s.sent || !s.last.unsent
 }
 
-// unfinished reports whether another attempt is wanted.
+// unfinished reports whether a request that is no operation is sent once more: after an error that proves that nothing was sent, and for an
+// idempotent method also after any other error, and after 429, 502, 503 and 504.
 func (s *streamed) unfinished() bool {
 	if s.last.err != nil {
 		return s.idempotent || s.last.unsent
@@ -88,7 +89,8 @@ func (s *streamed) waits(context.Context, *http.Response, error) (again bool, er
 // backoff returns the wait until the next attempt, in the form that go-retryablehttp's loop asks for. next has chosen it before.
 func (s *streamed) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return s.wait }
 
-// next chooses the wait before the next attempt, at least a nanosecond; false: none may follow.
+// next chooses the wait before the next attempt of a request that is no operation, at least a nanosecond; false: the policy allows no other
+// attempt.
 func (s *streamed) next() bool {
 	// Made late: most requests never wait.
 	if s.schedule == nil {

@@ -130,7 +130,8 @@ func (s successor) underAccount(key string) (bool, error) {
 	return err == nil, err
 }
 
-// nextOf returns how rec, found under the key that an act on old would begin, relates to old.
+// nextOf returns what rec means for a Redrive or Rekey of old: rec stands under the key that the act would begin, and is its own from an
+// earlier call, one of another scope, or another operation.
 func nextOf(old, rec *persist.Record) intent.AtNext {
 	return intent.NextOf(old, rec, request.Base(rec.Account) == request.Base(old.Account))
 }
@@ -168,7 +169,8 @@ func (s successor) stands(old *persist.Record, key string, anywhere bool) (bool,
 	return s.unbegun.exists(s.ctx, id)
 }
 
-// isScoped reports whether the request of an operation names an account by a header.
+// isScoped reports whether the request of an operation names an account of the API by a header, so that the account in the journal depends
+// on it.
 func isScoped(rec *persist.Record) bool {
 	return slices.ContainsFunc(rec.Scopes, func(s persist.Scope) bool { return s.Value != "" })
 }
@@ -200,7 +202,8 @@ func (s successor) placed(old, next *persist.Record) error {
 	return nil
 }
 
-// may checks whether old may be replaced, by what look has found. The error is about the operation, and names what has replaced it.
+// may returns the error for an operation that must not be replaced by another one, by what look has found in the journal; nil: it may. The
+// error names what has replaced it.
 func (s successor) may(old *persist.Record, found *standing) error {
 	op := operation.OpOf(old, 0)
 	switch s.act.MayAnew(&op, found.Successors, s.clock.Earliest()) {
@@ -285,7 +288,8 @@ func (s successor) link(old *persist.Record, next persist.Record, found standing
 	}
 }
 
-// again reads old again after an Amend that failed because the record has changed. Any other error ends the call.
+// again reads old once more after an Amend (a small change of an ended record) that failed, since the record has changed meanwhile. The
+// caller then tries again. Any other error, or too many tries, is returned for the caller of the act.
 func (s successor) again(old *persist.Record, err error, tries int) error {
 	if !errors.Is(err, persist.ErrStale) || tries == amendTries {
 		return s.failed(old, err)

@@ -29,8 +29,9 @@ func (c *Client) Prune(ctx context.Context, keepAnswer, keepKey, keepText time.D
 	})
 }
 
-// sweep sweeps until nothing is left to do. name is that of the method called. limits is called once the call has begun, and only for a client made
-// by New. It returns the number of records swept, also beside an error. A Sweep uses the times in each record; a Prune has limits of its own.
+// sweep removes the parts of records whose time is over, until nothing is left to do. name is that of the method called. limits is called
+// once the call has begun, and only for a client made by New. It returns the number of records swept, also beside an error. A Sweep uses
+// the times in each record; a Prune has limits of its own.
 func sweep(ctx context.Context, c *Client, name string, limits func() (persist.Limits, error)) (int, error) {
 	ctx, leave, err := c.visit(ctx, name)
 	if err != nil {

@@ -39,8 +39,8 @@ type task struct {
 // nothing may be sent, and nothing can be recorded.
 func (t *task) notice() error { return t.engine.clock.Notice(t.call.Values(), t.engine.host) }
 
-// op returns the operation as its record says. Without a known profile, the window has no lower bound. It is
-// made anew for each question, since each write of the run changes the record.
+// op returns the operation for decisions of package operation, as its record says now. Each write of the run changes the record, so it is
+// made anew for each question. The profile's window for the key bounds the recorded one; without a known profile nothing does.
 func (t *task) op() operation.Op {
 	if t.prof == nil {
 		return operation.OpOf(&t.rec, 0)
@@ -48,7 +48,7 @@ func (t *task) op() operation.Op {
 	return operation.OpOf(&t.rec, t.prof.Window.Floor)
 }
 
-// givenNow returns the facts for a new drive: those of the call, of the Config and of the profile. t.prof must
+// givenNow returns the facts known at the begin of a series of attempts: those of the call, of the Config and of the profile. t.prof must
 // be set.
 func (t *task) givenNow() operation.Given {
 	return t.given.With(&t.rec, operation.Means{
@@ -57,9 +57,8 @@ func (t *task) givenNow() operation.Given {
 	})
 }
 
-// readBy sets the profile for reading answers, nil if it is not known. The facts of a profile may have changed
-// since the record was begun: answers prove less then (Given.OtherFacts). It is called before the drive is
-// made.
+// readBy sets the profile by which answers are read; nil if it is not known. Its facts may have changed since the record was begun: then
+// answers prove less (Given.OtherFacts). It is called before the decisions about the attempts begin.
 func (t *task) readBy(p *profile.Profile) {
 	t.prof = p
 	facts := ""
@@ -69,9 +68,9 @@ func (t *task) readBy(p *profile.Profile) {
 	t.given.OtherFacts = operation.OtherFacts(t.rec.Facts, facts)
 }
 
-// lacks returns the first need of the run's record not met by the client; Need is acts.Nothing if there is
-// none. Outside a pass, the credentials of the call's own request count. readBy comes before it: an unknown
-// profile is a need, too. It may ask Config.OriginAllowed.
+// lacks returns the first need of the run's record (a credential, a region, a profile ...) that the client does not meet; Need is
+// acts.Nothing if there is none. In a call, unlike in a pass (Resume or Run), the credentials of its own request count. readBy comes before
+// it: an unknown profile is a need, too. It may ask Config.OriginAllowed.
 func (t *task) lacks() acts.Lack {
 	lack := t.engine.lacks(t.call, &t.rec, t.prof, !t.given.Pass)
 	if lack.Need == acts.Nothing && !t.given.Pass {
@@ -89,8 +88,8 @@ func (t *task) resultWith(outcome Outcome, source Source) Result {
 	}
 }
 
-// known returns the outcome of the run so far. As long as the drive has no clear standing, the proof of the
-// counting answer tells it.
+// known returns the outcome of the run so far, for events and logs: by the operation's state if the attempts have ended it, else by what
+// its last answer proves.
 func (t *task) known() Outcome {
 	if standing := t.drive.Standing(); standing != operation.Unclear {
 		return outcomeOf(standing)
@@ -98,8 +97,8 @@ func (t *task) known() Outcome {
 	return outcomes[t.drive.Proof().Kind]
 }
 
-// holds returns the reason of the record's hold; "" if it is not held. During the drive it is that of an
-// earlier run.
+// holds returns the reason for which the record is held (nothing sends it until that is settled); "" if it is not held. Until the run's
+// last write it is the reason of an earlier run.
 func (t *task) holds() persist.HoldReason {
 	if t.rec.State != persist.StateHeld {
 		return ""
@@ -107,7 +106,7 @@ func (t *task) holds() persist.HoldReason {
 	return t.rec.HoldReason
 }
 
-// sends returns the number of sends that are over.
+// sends returns the number of this run's sends that are over: those in the decisions so far, and those since.
 func (t *task) sends() int { return t.drive.Sends() + t.moreSends }
 
 // visiting calls f, a function of the user, and returns its error. While f runs, the callers waiting for the
@@ -119,8 +118,8 @@ func (t *task) visiting(f func() error) error {
 	return f()
 }
 
-// keepAnswer is Config.keepAnswer; it may ask Config.KeepHeader. It changes a: what is not to be recorded is
-// taken out.
+// keepAnswer takes out of a, an answer, what is not to be recorded, as Config.keepAnswer does. Config.KeepHeader, a function of the user,
+// may be called: callers that wait for the run see that.
 func (t *task) keepAnswer(a *persist.Answer) {
 	work := t.call.Work()
 	work.Visit()
@@ -143,9 +142,9 @@ func (t *task) remember(began time.Time, sent wire.Result) {
 	t.rec.AddAttempt(attempt)
 }
 
-// givenBack returns the record of an operation given back before the first send of its run. listed is the
-// record as it was if the run has not marked it. Nothing is written here: the caller takes the lease off the
-// result, and writes it.
+// givenBack returns the record of an operation that the run leaves to others before its first send: without the run's mark "maybe sent".
+// listed is the record as it was if the run has not marked it. Nothing is written here: the caller takes the lease off the result, and
+// writes it.
 func (t *task) givenBack(listed persist.Record) persist.Record {
 	rec, before := t.rec, listed
 	if t.before != nil {
@@ -157,8 +156,8 @@ func (t *task) givenBack(listed persist.Record) persist.Record {
 	return rec
 }
 
-// update writes an unfinished record, without its answer if that is too large for the journal. The run's own
-// counts are written, but not kept in t.rec: the drive adds them.
+// update writes a record that stays unfinished, without its answer if that is too large for the journal. The run's attempts and sends are
+// written, and taken out of t.rec again: the decisions add them to those at its begin.
 func (t *task) update(rec persist.Record) error {
 	var updated persist.Record
 	err := writeSmaller(t.call.Values(), t.cfg, &rec, func() (err error) {

@@ -65,8 +65,8 @@ func (t *toldMarks) noteJoined(ctx context.Context, id persist.ID, owed uint64) 
 	}
 }
 
-// noteReported notes that a caller with the key was told the operation's end. If the mark cannot be cleared, it only refuses a caller
-// without a key once more.
+// noteReported writes into the record that a caller with the key was told of the operation's end, so that it does not stop the same request
+// without a key any more. If that write fails, it only stops one such request once more.
 func (t *toldMarks) noteReported(ctx context.Context, id persist.ID) {
 	if err := t.journal.MarkReported(ctx, id); err != nil {
 		t.cfg.log(ctx, slog.LevelError, "that an operation was reported could not be recorded", id.Key, err)

@@ -34,8 +34,8 @@ func (t RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	})
 }
 
-// through sends req as net/http does, or hands it to operate if it is declared an operation. asked is req, or a copy of it with another
-// context, for the declaration.
+// through sends req as net/http does or, if it is declared an operation, hands it to operate. asked is req, or a copy of it with another
+// context, and is what the declaration is decided by.
 func (t RoundTripper) through(req, asked *http.Request, operate func(declaration) (*http.Response, error)) (*http.Response, error) {
 	// net/http has followed the redirect of an operation: its request is a new one, and never the operation.
 	if first := redirectedFrom(req); first != nil {
@@ -70,7 +70,8 @@ func (t RoundTripper) keyLeft(req *http.Request) bool {
 	return false
 }
 
-// follow sends a request made by net/http from the answer to an operation, or refuses it.
+// follow sends a request that net/http has made from first, the answer to an operation and a redirect: a read at the same origin, without
+// the key. It refuses any other: that might take effect a second time.
 func (t RoundTripper) follow(req *http.Request, first *http.Response) (*http.Response, error) {
 	read := request.Method(req) == http.MethodGet || request.Method(req) == http.MethodHead
 	if !read || request.Origin(req.URL) != request.Origin(first.Request.URL) {
@@ -121,7 +122,7 @@ func redirected(first *http.Response) subject {
 	return about
 }
 
-// withoutKey returns a copy of req without the header for p's keys.
+// withoutKey returns a copy of req without the header in which profile p sends its keys.
 func withoutKey(req *http.Request, p *profile.Profile) *http.Request {
 	out := req.Clone(req.Context())
 	for name := range out.Header {
@@ -214,8 +215,8 @@ func (p passThrough) authorize(out, req *http.Request) error {
 	return err
 }
 
-// streamError returns the error of a request without a record. safe: the method has no effect by definition, so the error is always ErrNoEffect.
-// sent: an attempt may have reached the server. attempts is their number, err the last failure.
+// streamError returns the error of a request that is no operation, and has no record. safe: the method has no effect by definition, so the
+// error is always ErrNoEffect. sent: an attempt may have reached the server. attempts is their number, err the last failure.
 func streamError(name string, safe, sent bool, attempts int, err error) error {
 	about := unclear("")
 	if safe || !sent {

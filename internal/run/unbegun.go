@@ -62,8 +62,9 @@ func (u *unbegun) errorBeforeRead(ctx context.Context, name string, named reques
 	return newError(name, about, cause, why, busy)
 }
 
-// errorAfterRead returns the error of a call whose request was read whole, but whose operation was not begun: see errorBeforeRead. For a call without
-// a key, checkUnresolved must have been called before. inFlight: this very call is in the table of calls in flight.
+// errorAfterRead returns the error of a call that began no operation although its request was read whole: the journal failed, for example.
+// It says what is known of an operation under the call's keys. For a call without a key, checkUnresolved must have been called before.
+// inFlight: this very call is in the table of calls in flight, and does not count as another.
 func (u *unbegun) errorAfterRead(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
 	about, busy := u.subjectOfCall(ctx, named, inFlight, cause)
 	if about.standing == operation.Unclear {
@@ -72,10 +73,10 @@ func (u *unbegun) errorAfterRead(ctx context.Context, name string, named request
 	return newError(name, about, cause, why, busy)
 }
 
-// subjectOfCall returns the standing of an operation under the keys named by a call. The call itself began none,
-// because of cause. busy is ErrAccount if the operation may be another's, ErrInFlight if another call runs it,
-// else nil. All keys are watched during the look: if one is begun anew meanwhile, the standing is unclear. A
-// failed look is unclear, too.
+// subjectOfCall returns what the error of a call can say of an operation under its keys. The call itself began none, because of cause. busy
+// is ErrAccount if the operation may be another caller's, ErrInFlight if another call runs it, else nil. All keys are watched until the
+// last was read: if one is begun anew meanwhile, the state is unclear. So it is after a failed read. inFlight: this very call is in the
+// table of running calls.
 func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlight bool, cause error) (about subject, busy error) {
 	unlooked := intent.Unlooked{
 		Unread: named.Unread && len(named.Keys) == 0, Uncertain: errors.Is(cause, persist.ErrUncertain), Key: callKey(u.cfg, &named),
@@ -100,7 +101,9 @@ func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlig
 	return u.subjectOfKeys(ctx, &named, inFlight)
 }
 
-// subjectOfKeys is subjectOfCall for keys that are watched.
+// subjectOfKeys reads the records of a call's keys, one after the other, and returns what the first that has an operation lets the error
+// say; intent.AtKey decides. Keys under no account come last: such an operation may be another caller's. The caller watches the keys
+// meanwhile; the results are those of subjectOfCall.
 func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, inFlight bool) (about subject, busy error) {
 	first := firstKey(named)
 	for id := range named.IDs() {
@@ -135,8 +138,9 @@ func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, inFli
 	return unclear(first), nil
 }
 
-// subjectOfRecord returns the standing of an operation that a call has found. It is unclear if a person began another one to replace it, which took effect or
-// may, and if the journal does not tell, or does not take the note that a caller is told.
+// subjectOfRecord returns what the error of a call says of the operation of rec, found under its key. The state is unclear if a person
+// began another operation in its place, which took effect or may. So it is if the journal fails, or does not take the note that a caller is
+// told of the end.
 func (u *unbegun) subjectOfRecord(ctx context.Context, id persist.ID, rec *persist.Record) subject {
 	u.notes.Shown(id)
 	by, replaced, err := u.replacement(ctx, rec)
@@ -163,12 +167,15 @@ func firstKey(named *request.Named) string {
 	return named.Keys[0]
 }
 
-// callKey returns the facts behind the naming of the call's key in an error.
+// callKey returns the facts by which an error of the call names its key or not: whether the call named it, and whether it was made at
+// random.
 func callKey(cfg *Config, named *request.Named) intent.CallKey {
 	return intent.CallKey{Keyless: named.Keyless, Random: named.Keyless && cfg.randomKeys}
 }
 
-// lookAtKey looks for an operation under one key of a call, and returns its record if it finds one. inFlight as in errorAfterRead.
+// lookAtKey reads the record under one key of a call, with what this process knows beyond the journal: a call that runs it, or a write
+// whose result is unknown. at is what it found, rec the record if there is one. inFlight: this very call is in the table of running calls,
+// and does not count.
 func (u *unbegun) lookAtKey(ctx context.Context, named *request.Named, id persist.ID, inFlight bool) (at intent.AtKey, rec persist.Record) {
 	at.Unended = u.recorded(ctx, func(other persist.ID) bool { return other == id }) != nil
 	// A call of this process with the key knows more than the journal.
@@ -217,8 +224,9 @@ func (u *unbegun) probe(ctx context.Context, id persist.ID) (persist.Record, err
 	return u.journal.Get(ctx, id) // the prober may be below
 }
 
-// errorOfBegin makes the error of a call if the journal did not begin its operation, because of err.
-// intent.FailedBegin decides on the error, and intent.CallKey whether it names the key. Nothing was sent. inFlight as in errorAfterRead.
+// errorOfBegin returns the error of a call whose operation the journal did not begin, because of err. Nothing was sent. intent.FailedBegin
+// decides whether the error says so, and intent.CallKey whether it names the key. inFlight: this very call is in the table of running
+// calls, and does not count as another.
 func (u *unbegun) errorOfBegin(ctx context.Context, name string, op *preparedRequest, inFlight bool, err error) *Error {
 	begin := intent.FailedBegin{
 		Uncertain: errors.Is(err, persist.ErrUncertain), Shared: u.holder.journalShared, Key: callKey(u.cfg, &op.named),
@@ -255,7 +263,8 @@ func (u *unbegun) lookForSimilar(ctx context.Context, named request.Named, fallb
 	return fallback, nil
 }
 
-// subjectOfSimilar is lookForSimilar for an operation that was found: intent.Similar decides. strange: it may be another's.
+// subjectOfSimilar returns what the error of a call without a key says of rec, an operation that may be of the same request: intent.Similar
+// decides. strange: it may be another caller's. busy is ErrAccount then, ErrInFlight if another process sends it, else nil.
 func (u *unbegun) subjectOfSimilar(ctx context.Context, rec *persist.Record, strange bool) (about subject, busy error) {
 	// A note of a lost begin knows a part of the record only, and no revision.
 	similar := intent.Similar{Strange: strange, Noted: rec.Revision == 0, Leased: u.holder.sentElsewhere(rec)}
@@ -270,7 +279,8 @@ func (u *unbegun) subjectOfSimilar(ctx context.Context, rec *persist.Record, str
 	return subjectOf(rec, operation.Keyless), nil
 }
 
-// standsUnassigned returns an operation under no account with one of the call's keys. Errors: the journal's.
+// standsUnassigned looks for an operation with one of the call's keys that was begun before the program named accounts, and so has none. It
+// may be this call's. found is false if there is none. Errors: the journal's.
 func (u *unbegun) standsUnassigned(ctx context.Context, named *request.Named) (id persist.ID, found bool, err error) {
 	if callKey(u.cfg, named).Random { // no operation can have it
 		return persist.ID{}, false, nil
@@ -286,8 +296,8 @@ func (u *unbegun) standsUnassigned(ctx context.Context, named *request.Named) (i
 	return persist.ID{}, false, nil
 }
 
-// errorOfPlace returns the error of a call without a place for its operation, because the journal failed with err. For a call without a
-// named key nobody has looked yet for unresolved operations of the same request.
+// errorOfPlace returns the error of a call that could not find out under which account its operation is recorded (its place), because of
+// err. For a call without a named key nobody has looked yet for unresolved operations of the same request.
 func (u *unbegun) errorOfPlace(ctx context.Context, name string, op *preparedRequest, err error) *Error {
 	failed := intent.FailedPlace{Unnamed: op.named.Unnamed, Forgotten: errors.Is(err, errForgottenBefore)}
 	var why error
