@@ -23,7 +23,8 @@ type claims struct {
 	underway map[*Claim]bool // guarded by table.mu
 }
 
-// Claiming implements Claims. It returns a new claim, and keeps it until Claimed.
+// Claiming implements Claims. It returns a new claim, to be given to Claimed once the journal has answered. Meanwhile the claim notes each operation
+// that a call of this process takes up.
 func (c *claims) Claiming() *Claim {
 	claim := &Claim{touched: map[persist.ID]bool{}}
 	c.table.mu.Lock()
@@ -71,7 +72,7 @@ func (c *claims) handOver(rec *persist.Record, marked time.Time) (running bool) 
 	return true
 }
 
-// Drop implements Claims. Without a lease of the operation it does nothing.
+// Drop implements Claims: it ends this client's lease of a claimed operation that is not run. Without a lease of it, it does nothing.
 func (c *claims) Drop(id persist.ID) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()

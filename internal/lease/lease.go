@@ -101,13 +101,13 @@ func (unshared) Begin(*persist.Record) {}
 // End does nothing: Begin began nothing.
 func (unshared) End(persist.ID) {}
 
-// Runs returns false: no run holds a lease.
+// Runs returns false: in a journal of one process no run of an operation holds a lease.
 func (unshared) Runs(persist.ID) bool { return false }
 
 // Check returns nil: no other process can send an operation of this journal.
 func (unshared) Check(context.Context, persist.ID) error { return nil }
 
-// Unbroken returns true: without leases none ends early.
+// Unbroken returns true: a journal of one process has no leases, so none ends early.
 func (unshared) Unbroken(persist.ID) bool { return true }
 
 // Latest changes nothing: no claim of another process changes a record.
@@ -131,7 +131,7 @@ func (unclaimed) Drop(persist.ID) {}
 // Touched does nothing: no claim skips an operation.
 func (unclaimed) Touched(persist.ID) {}
 
-// Unwritten does nothing: there are no marks to stop.
+// Unwritten does nothing: in this journal no claim marks records as sent, so there is no mark to stop.
 func (unclaimed) Unwritten() {}
 
 // Marked returns false: no claim has set MaybeSent, so each run writes it before its send.

@@ -32,7 +32,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// principal returns the customer of a request, by its credentials.
+// principal returns the customer of a request to the simulated API, by its credentials; the first one without any.
 func principal(r *http.Request) string {
 	if account := r.Header.Get("Authorization"); account != "" {
 		return account
@@ -40,7 +40,7 @@ func principal(r *http.Request) string {
 	return accountName(0)
 }
 
-// find answers a lookup of the client: it lists the effects with a business reference.
+// find is the simulated API's lookup: it answers whether an effect with this business reference exists for the customer.
 func (w *world) find(rw http.ResponseWriter, r *http.Request) {
 	ref, found := r.URL.Query().Get("ref"), ""
 	if w.model.happened(want{principal(r), ref}) {
@@ -72,7 +72,7 @@ func (w *world) decline(rw http.ResponseWriter, ref, note string, again bool) {
 	say(rw, http.StatusPaymentRequired, "", fmt.Sprintf(`{"error":{"type":"card_error"},"reference":%q,"note":%q}`, ref, note))
 }
 
-// long returns the note of a refusal: none if refusals are short.
+// long returns note, the text of a refusal; none if this run's API refuses without a text.
 func (w *world) long(note string) string {
 	if !w.plan.Setting.LargeNo {
 		return ""

@@ -101,7 +101,8 @@ func (w *world) newOrder(s Step) *order {
 	return o
 }
 
-// key returns the key of the order's present try.
+// key returns the key of the order (a caller's intent) in its present try: a later try has the next generation of the key. A caller of the kind
+// reuser takes another order's.
 func (o *order) key() oncehttp.Key {
 	ref := o.ref
 	if o.kind == reuser {
@@ -110,7 +111,7 @@ func (o *order) key() oncehttp.Key {
 	return oncehttp.NewScope("order").Key("u", ref).Generation(o.gen)
 }
 
-// client returns the client of the order's account.
+// client returns the client of this process through which the order's caller calls: that of its account, or one of two for it.
 func (o *order) client(l *life) *oncehttp.Client {
 	if l.w.plan.Setting.Pairs && l.w.dice.chance(0.5, "which of two", o.id<<8|o.gen) {
 		return l.clients[slices.Index(l.clients, l.of(o.account))+l.w.plan.Setting.clients()]
@@ -130,7 +131,8 @@ func (o *order) request(w *world) *http.Request {
 	return o.req
 }
 
-// newRequest returns the order's request in a new value.
+// newRequest returns the request of the order (a caller's intent) in a new value, with the same bytes each time. once: its body can be read once
+// only.
 func (w *world) newRequest(o *order, once bool) *http.Request {
 	size := w.dice.of("size "+o.ref, 0).IntN(200) // the same for two orders with the same reference
 	var body io.Reader = strings.NewReader(`{"order":"` + o.ref + `","note":"` + strings.Repeat("n", size) + `"}`)
@@ -180,7 +182,7 @@ func (w *world) closed(o *order, req *http.Request) {
 	}
 }
 
-// serve lets an order's caller make its calls, round by round, until it knows the end or stops.
+// serve plays the caller of a new order (an intent), step s of the plan: it calls in rounds until it knows how the order ended, or gives up.
 func (w *world) serve(s Step) {
 	o := w.newOrder(s)
 	r := w.dice.of("rounds", s.ID)
@@ -220,7 +222,7 @@ func (w *world) round(o *order, r *rand.Rand) {
 	w.conclude(o, v, r)
 }
 
-// done reports whether the caller asks no more.
+// done reports whether the order's caller calls no more: it knows the end, or a person has settled it.
 func (w *world) done(o *order) bool {
 	w.model.mu.Lock()
 	defer w.model.mu.Unlock()
@@ -273,7 +275,7 @@ func (w *world) conclude(o *order, v verdict, r *rand.Rand) {
 	}
 }
 
-// wants reports whether a record is of the order's own request.
+// wants reports whether a record is of the order's own request: of the same customer and reference.
 func (w *world) wants(o *order, rec persist.Record) bool {
 	return w.model.customerOf(rec) == o.account && refOf(rec.Target) == o.ref
 }
@@ -372,7 +374,7 @@ func (w *world) follows(o *order) bool {
 	return w.calm.Load() || o.kind == keyless && w.dice.chance(0.5, "follows", o.id)
 }
 
-// enqueue calls Enqueue for the order, and returns the caller's verdict.
+// enqueue calls Enqueue for the order in the process life l, tells the model of the result, and returns the verdict that the caller draws from it.
 func (w *world) enqueue(o *order, l *life, req *http.Request, key oncehttp.Key) verdict {
 	since := w.model.calling(o, key)
 	err := o.client(l).Enqueue(req, key)

@@ -163,7 +163,7 @@ func spoil(req *http.Request, r *rand.Rand, keyed bool) *http.Request {
 // failingReader is a body that breaks off.
 type failingReader struct{}
 
-// Read fails: the body of a request that its program cannot read.
+// Read always fails: it is the body of a request that its program cannot read.
 func (failingReader) Read([]byte) (int, error) { return 0, errBody }
 
 // onceBody is a request's body, readable only once.
@@ -172,7 +172,7 @@ type onceBody struct {
 	closed atomic.Bool
 }
 
-// Close notes its call. Every receiver of the body has to close it.
+// Close notes that it was called. The simulation checks that whoever gets the body closes it.
 func (b *onceBody) Close() error {
 	b.closed.Store(true)
 	return nil

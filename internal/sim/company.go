@@ -93,7 +93,7 @@ func (s *Setting) company(r *rand.Rand) {
 	s.Changes.Builds = r.IntN(4) == 0
 }
 
-// company draws the values of one run of the program, if the processes of the simulation differ.
+// company draws the settings of one run of the program that differ from those of other processes, as far as this simulation lets processes differ.
 func (c *Changes) company(r *rand.Rand) (own company) {
 	if c.Limits {
 		own.limiter = pick(r, noLimiter, refuses, waits)

@@ -63,7 +63,7 @@ func (w *world) newKey(req *http.Request) (oncehttp.Key, error) {
 	return oncehttp.Key(fmt.Sprintf("made:%s:%d", req.URL.Path, w.made[req.URL.Path])), nil
 }
 
-// newKey returns Config.NewKey for one run of the simulated program; nil in runs without it.
+// newKey returns Config.NewKey for one run of the simulated program, by this variant of its configuration; nil in runs without it.
 func (v variant) newKey(w *world) func(*http.Request) (oncehttp.Key, error) {
 	switch {
 	case v.keys == keysOfBusiness:

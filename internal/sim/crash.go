@@ -58,7 +58,8 @@ func (d *disk) restore(records map[persist.ID]persist.Record, last uint64) {
 	d.last = last
 }
 
-// replay begins one record and changes it until it stands at its Revision.
+// replay writes rec into a new journal after a simulated crash, and returns it as written. It begins the record and changes it as often as its
+// Revision says, since a journal takes no record at a later revision.
 func (d *disk) replay(rec persist.Record) persist.Record {
 	ctx, unfinished := context.Background(), rec.Clone()
 	if rec.State.Final() {

@@ -20,7 +20,7 @@ const (
 	byCredentials                  // one client serves all: each request carries an Authorization of its own
 )
 
-// String is the value in words.
+// String returns, in words, how the simulation tells customers apart.
 func (c customers) String() string { return [...]string{"apart", "by account", "by credentials"}[c] }
 
 // shop is Config.Account if ContextWithAccount names the customers.
@@ -44,7 +44,7 @@ func (s *Setting) clients() int {
 	return 1
 }
 
-// account returns the account of a customer's records.
+// account returns the account under which a customer's records stand in the journal, by the way in which the simulation tells customers apart.
 func (s *Setting) account(customer string) string {
 	switch s.Customers {
 	case byAccount:
@@ -55,7 +55,7 @@ func (s *Setting) account(customer string) string {
 	return customer
 }
 
-// configAccount returns Config.Account for the n-th client of a process.
+// configAccount returns Config.Account of the n-th client of a process, by the way in which the simulation tells customers apart.
 func (s *Setting) configAccount(n int) string {
 	switch s.Customers {
 	case byAccount:
@@ -97,12 +97,12 @@ func (w *world) assign(l *life, key oncehttp.Key) {
 	w.logf("operator: %s is assigned: %v", key, err)
 }
 
-// unassigned reports whether a record has no account, although the life's clients name one.
+// unassigned reports whether a record has no account although the clients of this run of the program (life) name one: it is from before they did.
 func (l *life) unassigned(rec persist.Record) bool {
 	return l.w.plan.Setting.Changes.Accounts > 0 && rec.Account == "" && l.account(0) != ""
 }
 
-// of returns the client of a customer.
+// of returns the client of this run of the program (life) that a customer uses: its own, or the one for all.
 func (l *life) of(customer string) *oncehttp.Client {
 	if l.w.plan.Setting.Customers != apart {
 		return l.clients[0]
@@ -113,7 +113,7 @@ func (l *life) of(customer string) *oncehttp.Client {
 // customerKey is the key of the customer in the context of a call, for the simulator only.
 type customerKey struct{}
 
-// as returns a context for the calls of a customer.
+// as returns a context for the calls of a customer: with its account if that tells customers apart, and always with its name for the simulator.
 func (w *world) as(ctx context.Context, customer string) context.Context {
 	if w.plan.Setting.Customers == byAccount {
 		ctx = oncehttp.ContextWithAccount(ctx, customer)
@@ -121,7 +121,7 @@ func (w *world) as(ctx context.Context, customer string) context.Context {
 	return context.WithValue(ctx, customerKey{}, customer)
 }
 
-// customer returns the owner of a client's request.
+// customer returns the customer to whom a request on the simulated network belongs.
 func (n *network) customer(req *http.Request) string {
 	if n.w.plan.Setting.Customers == apart {
 		return accountName(n.account)
@@ -152,7 +152,7 @@ func credentialsOf(rec persist.Record) string {
 	return b.String()
 }
 
-// owns notes which customer the credentials in a new record belong to.
+// owns notes the customer to whom the credentials in a new record belong; ctx, that of the call, names it. Later the record alone shows its customer.
 func (m *model) owns(ctx context.Context, rec persist.Record) {
 	customer, ok := ctx.Value(customerKey{}).(string)
 	if !ok || m.w.plan.Setting.Customers != byCredentials {

@@ -12,7 +12,7 @@ import (
 // Shrink drops other steps.
 type dice uint64
 
-// of returns the generator for one purpose.
+// of returns a random generator for one purpose, label and number. The same seed gives the same values for it, whatever else is drawn.
 func (d dice) of(label string, nth int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(d), d.hash(label, nth)))
 }
@@ -20,12 +20,12 @@ func (d dice) of(label string, nth int) *rand.Rand {
 // chance reports whether an event of this probability happens.
 func (d dice) chance(p float64, label string, nth int) bool { return d.unit(label, nth) < p }
 
-// unit returns a number in [0, 1).
+// unit returns a random number in [0, 1) for one purpose, label and number; always the same for one seed.
 func (d dice) unit(label string, nth int) float64 {
 	return float64(d.hash(label, nth)>>11) / (1 << 53)
 }
 
-// hash returns 64 random bits for one purpose.
+// hash returns 64 random bits for one purpose, label and number; always the same for one seed.
 func (d dice) hash(label string, nth int) uint64 {
 	h := fnv.New64a()
 	var b [16]byte

@@ -103,7 +103,7 @@ func (d *disk) FinishLate(ctx context.Context, rec persist.Record) error {
 	return d.finish(ctx, rec, true)
 }
 
-// FinishesLate implements [persist.LateFinisher]. It returns the disk itself.
+// FinishesLate implements [persist.LateFinisher]. It returns the disk itself: its FinishLate may be used.
 func (d *disk) FinishesLate() persist.Journal { return d }
 
 // finish does the work of Finish and FinishLate. durable: it returns after the commit only.
@@ -187,7 +187,8 @@ func (d *disk) Fact(ctx context.Context, name string, old, value []byte) ([]byte
 	return bytes.Clone(d.facts[name]), nil
 }
 
-// MarkReported implements [persist.Journal]. The change becomes durable with a later one.
+// MarkReported implements [persist.Journal]. The change is visible at once, and durable with the next write, at most a second later: a crash before
+// that loses it.
 func (d *disk) MarkReported(ctx context.Context, id persist.ID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -304,7 +305,7 @@ func (d *disk) ended(id persist.ID) bool {
 	return err == nil && rec.State.Final()
 }
 
-// heal lets no write fail any more.
+// heal ends the simulated write errors, so that the end of a run can be checked.
 func (d *disk) heal() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -67,7 +67,7 @@ func (d *disk) hurries(c *change) bool {
 	return false
 }
 
-// put adds a visible change and returns its number. The caller holds mu.
+// put adds a change that readers see, and a crash still loses, and returns its number for the commit. The caller holds mu.
 func (d *disk) put(c change) int {
 	d.wait = append(d.wait, c)
 	return d.first + len(d.wait)
@@ -91,7 +91,7 @@ func (d *disk) commit(n int, fails bool) error {
 	return nil
 }
 
-// settle moves the changes up to the n-th to the durable records, which no crash can take back.
+// settle makes the changes up to the n-th durable: no simulated crash takes them back.
 func (d *disk) settle(n int) {
 	for ; d.first < n; d.first++ {
 		c := d.wait[0]
@@ -106,7 +106,7 @@ func (d *disk) settle(n int) {
 	}
 }
 
-// keep applies a durable change to the records.
+// keep applies a durable change to records, the content of the simulated disk.
 func keep(records map[persist.ID]persist.Record, c change) {
 	if c.gone {
 		delete(records, c.rec.ID)

@@ -25,7 +25,7 @@ const (
 	lastPassMax = 2 * time.Hour
 )
 
-// disarm ends the simulated crashes: no process dies any more.
+// disarm ends the simulated crashes, for the end of a run: no process is killed any more.
 func (w *world) disarm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +83,7 @@ func (w *world) pauseAfter(n int) time.Duration {
 	return w.plan.Setting.Profile.Window.Floor + time.Hour
 }
 
-// restart ends a running program in good order, and starts it again.
+// restart closes the clients of a running process in good order, checks that their answers are recorded, and starts the program again.
 func (w *world) restart(p *process) {
 	l := p.life
 	l.close()
@@ -168,7 +168,7 @@ func (w *world) comeBack() {
 	time.Sleep(2 * lateFor)
 }
 
-// close takes everything down, and checks for bodies and goroutines left.
+// close ends all processes and the server of a run, and checks that no body is open and no goroutine runs.
 func (w *world) close() {
 	for _, p := range w.procs {
 		p.life.close()
@@ -188,7 +188,7 @@ func (w *world) close() {
 	}
 }
 
-// goroutines returns the stacks of the bubble's goroutines other than this one.
+// goroutines returns the stacks of all goroutines of this run, a bubble of testing/synctest, other than the calling one.
 func goroutines() string {
 	buf := make([]byte, 1<<20)
 	stacks := bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n"))
@@ -208,7 +208,7 @@ func goroutines() string {
 	return strings.Join(left, "\n\n")
 }
 
-// waiting returns the orders whose callers do not know their end yet.
+// waiting returns the orders (callers' intents) whose callers do not know yet how they ended.
 func (m *model) waiting() []*order {
 	m.mu.Lock()
 	defer m.mu.Unlock()

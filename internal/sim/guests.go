@@ -121,7 +121,7 @@ func (w *world) ask(ctx context.Context, l *life, id int) {
 	w.conclude(o, v, w.dice.of("guest's rounds", id))
 }
 
-// newGuestOrder enters the order of a function of the Config, in a process.
+// newGuestOrder makes an order (an intent) whose caller is a function of the Config, such as Authorize, in this process, and adds it to the model.
 func (w *world) newGuestOrder(id, proc int) *order {
 	account := w.dice.of("guest's account", id).IntN(w.plan.Setting.Accounts)
 	o := &order{

@@ -71,7 +71,8 @@ func (h timedHandle) DueTimes(ctx context.Context, q persist.Query) ([]persist.D
 	return all, h.life.heed(err)
 }
 
-// Begin implements [persist.Journal]. The process may die before it or after it. The model learns of each created record.
+// Begin implements [persist.Journal] for one process of the simulation, which may be killed just before it or after it. The model, which checks all
+// results, learns of each created record.
 func (h *handle) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if h.step("begin") {
 		return persist.Record{}, false, errDead
@@ -144,10 +145,10 @@ func (h *handle) Assign(ctx context.Context, rec persist.Record, account string)
 	return h.out(assigned), h.life.heed(err)
 }
 
-// Secret implements [persist.Journal]. No process dies in it.
+// Secret implements [persist.Journal]. The simulation kills no process in it.
 func (h *handle) Secret(ctx context.Context) ([]byte, error) { return h.to.Secret(ctx) }
 
-// Fact implements [persist.Journal]. No process dies in it.
+// Fact implements [persist.Journal]. The simulation kills no process in it.
 func (h *handle) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	return h.to.Fact(ctx, name, old, value)
 }
@@ -275,7 +276,7 @@ func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return h.to.Sweep(ctx, l)
 }
 
-// Close implements [persist.Journal]. The world closes the journal beneath.
+// Close implements [persist.Journal]. It does nothing: the journal beneath is shared, and outlives the process.
 func (h *handle) Close() error { return nil }
 
 // in converts a record of the process into the journal's form: with true times in place of those by the process's clock.

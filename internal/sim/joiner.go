@@ -76,14 +76,14 @@ func (m *model) joins(o *order, key oncehttp.Key) bool {
 	return true
 }
 
-// leftBy notes the end of the other caller's call.
+// leftBy notes that the second caller's call for the same order has ended.
 func (m *model) leftBy(o *order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o.joiners--
 }
 
-// next lets an order's caller go on to its next key, unless another caller asks under this one.
+// next moves an order's caller on to its next key (generation), unless a second caller still asks under the present one.
 func (m *model) next(o *order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -101,7 +101,7 @@ func (m *model) cut(l *life) {
 	}
 }
 
-// tells returns the operations whose answers callers have got from this process so far.
+// tells returns the operations whose answers callers have got from this process so far; the value is always true.
 func (m *model) tells(l *life) map[persist.ID]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,9 +114,9 @@ func (m *model) tells(l *life) map[persist.ID]bool {
 	return told
 }
 
-// recorded checks the operations whose answers a life has told to callers: their records must be final. stands returns the record of an operation.
-// Only the operations of only are checked; nil means all. Two records may be missing or open: one of which the journal has refused the end, as the
-// same key finds the answer again; and one that is old enough for a sweep.
+// recorded checks the operations whose answers one run of a process (life) has told to callers: their records must be final. stands returns the
+// record of an operation; only limits the check to some operations, nil means all. Two records may be missing or open: one whose end the journal has
+// refused, since the same key finds the answer again; and one old enough for a sweep. when says, for the error, when that is.
 func (m *model) recorded(l *life, stands func(persist.ID) (persist.Record, bool), only map[persist.ID]bool, when string) {
 	if !m.w.plan.Setting.Late || !l.told() {
 		return

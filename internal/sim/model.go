@@ -146,7 +146,7 @@ func (m *model) forgotten(id persist.ID) (awaited bool) {
 	return awaited
 }
 
-// freed returns a channel, closed when the record under a key is forgotten.
+// freed returns a channel that is closed as soon as the journal forgets the record of a key.
 func (m *model) freed(id persist.ID) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,7 +173,7 @@ func (m *model) found(s store) {
 	}
 }
 
-// begun notes the beginning of an operation by a process.
+// begun notes that a run of a process (life) has begun the operation of rec.
 func (m *model) begun(l *life, rec persist.Record) {
 	m.free(rec.ID)
 	m.mu.Lock()
@@ -250,7 +250,7 @@ func (m *model) connected(s *send) {
 	m.op(s.id).connected++
 }
 
-// sent notes the end of a send.
+// sent notes that a send of a run of a process (life) is over; the checks count the sends under way.
 func (m *model) sent(l *life, s *send) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -269,13 +269,13 @@ func (m *model) outstanding(s *send, n int) {
 	m.op(s.id).last = time.Now()
 }
 
-// answered wraps the body of an answer, and counts it as open until it is closed.
+// answered wraps the body of an answer to a send, and counts it as open until it is closed: the client must close each.
 func (m *model) answered(l *life, s *send, resp *http.Response) io.ReadCloser {
 	m.bodies(1)
 	return &answerBody{ReadCloser: resp.Body, m: m, life: l, send: s, resp: resp}
 }
 
-// bodies adds n to the number of open bodies.
+// bodies adds n, 1 or -1, to the number of answers' bodies not closed yet.
 func (m *model) bodies(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -301,7 +301,7 @@ func (m *model) whole(l *life, s *send, resp *http.Response, text string) {
 // answerText returns one text for an answer's status and body, by which two answers are compared.
 func answerText(status int, text string) string { return fmt.Sprintf("%d %s", status, text) }
 
-// executed counts the runs of the server's work for an intent.
+// executed counts that the simulated server has done its work for an intent, and returns how often it has.
 func (m *model) executed(account, ref string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

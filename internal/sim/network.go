@@ -48,7 +48,7 @@ type send struct {
 	nth      int // with this key
 }
 
-// what returns the text common to all sends of a key.
+// what returns the parts of a send that must be the same in all sends of its key, as one text to compare.
 func (s *send) what() string {
 	return strings.Join([]string{s.req.Method, s.req.URL.Host, s.ref, s.req.URL.RawQuery, s.req.Header.Get("Content-Type"), s.req.Header.Get(versionHeader), s.customer, string(s.body)}, "\n")
 }
@@ -117,7 +117,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// ask passes a lookup of the client on to the API. It counts as no send.
+// ask passes a lookup of the client on to the simulated API. It counts as no send of an operation.
 func (n *network) ask(req *http.Request) (*http.Response, error) {
 	if n.life.step("look up") {
 		return nil, errDead
@@ -216,7 +216,7 @@ func (n *network) copyFirst(s *send) error {
 	}
 }
 
-// copy delivers the same request once more.
+// copy delivers the request of a send once more to the server, as a network may that repeats a packet or a proxy that tries again.
 func (w *world) copy(s *send) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -257,7 +257,7 @@ type answerBody struct {
 	closed atomic.Bool
 }
 
-// Read notes the bytes. An answer counts once its end was read.
+// Read reads an answer's body, and keeps the bytes. At its end the model learns that the client has the whole answer.
 func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.text = append(b.text, p[:n]...)
@@ -267,7 +267,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close notes the closing of the body, once.
+// Close closes the body of an answer, which then counts as open no more.
 func (b *answerBody) Close() error {
 	if !b.closed.Swap(true) {
 		b.m.bodies(-1)

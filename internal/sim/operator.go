@@ -169,7 +169,7 @@ func (w *world) standing(id persist.ID) (persist.Record, bool) {
 	return rec, err == nil
 }
 
-// orderOf returns the order of a record; nil: a stranger's.
+// orderOf returns the order (a caller's intent) to which a record belongs; nil if it was begun by another program on the journal.
 func (m *model) orderOf(rec persist.Record) *order {
 	m.mu.Lock()
 	defer m.mu.Unlock()

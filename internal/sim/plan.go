@@ -84,7 +84,7 @@ const (
 	stepKinds
 )
 
-// String is the kind in a word.
+// String returns the kind of a step of the plan in a word, for a failure's history.
 func (k StepKind) String() string {
 	names := [stepKinds]string{"order", "pass", "run", "kill", "power", "operator", "sweep", "look", "stranger"}
 	return names[k]
@@ -101,7 +101,8 @@ type Step struct {
 // String is the step in one line.
 func (s Step) String() string { return fmt.Sprintf("#%d %v at %v", s.ID, s.Kind, s.At) }
 
-// NewPlan returns the plan of a seed, with orders orders; fewer if its journal is a Bolt file.
+// NewPlan returns the plan of a simulated run, drawn from a seed: its setting, and its steps in time, among them orders callers' orders (fewer if the
+// journal is a bolt file, which is slower).
 func NewPlan(seed uint64, orders int) Plan {
 	r := dice(seed).of("plan", 0)
 	p := Plan{Seed: seed, Setting: newSetting(seed, r)}
@@ -201,7 +202,7 @@ func (s *Setting) answers(r *rand.Rand) {
 	s.Pages, s.Zip = pick(r, 0, 0, 0.05, 0.2), r.IntN(3) == 0
 }
 
-// api draws the kind of the API.
+// api draws the properties of the simulated API for this run.
 func (s *Setting) api(r *rand.Rand) {
 	s.LargeNo = r.IntN(2) == 0
 	if s.PostOnly = r.IntN(3) == 0; s.PostOnly && s.Profile.Name != "stripe" { // Stripe's profile is one already

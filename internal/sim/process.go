@@ -105,7 +105,7 @@ func (l *life) refuses() bool {
 	return l.dead.Load() || !w.calm.Load() && w.dice.chance(w.plan.Setting.Storm/3, "dial", w.dials)
 }
 
-// track keeps a connection, to cut it when the process dies.
+// track keeps a connection of this run of a process (life), so that it is cut when the process dies. After the death it is closed at once.
 func (l *life) track(conn net.Conn) (net.Conn, error) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()

@@ -50,7 +50,7 @@ func Shrink(t *testing.T, plan Plan, opts Options, rule Invariant, budget int) P
 	return plan
 }
 
-// breaks reports whether at least half of a few runs break the rule.
+// breaks reports whether at least half of a few runs of this plan break the rule: runs of one plan may differ.
 func breaks(t *testing.T, plan Plan, opts Options, rule Invariant) bool {
 	failed := 0
 	for range shrinkRuns {

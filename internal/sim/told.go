@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// round notes that an order's caller begins a new round of calls.
+// round notes that an order's caller begins a new round of calls: calls before it do not overlap those of the round.
 func (m *model) round(o *order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -248,7 +248,7 @@ func verdicts(err error) (n int) {
 	return n
 }
 
-// acknowledged notes the nil error of an Enqueue.
+// acknowledged notes that an Enqueue under this key has returned nil: from then on the operation must be sent.
 func (m *model) acknowledged(id persist.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -32,7 +32,7 @@ const (
 	keysOfBusiness                  // oncehttp.KeyFromJSON
 )
 
-// variant draws the configuration of one run of the program: each run may have another one.
+// variant draws the configuration of one run of the program; another run may have another one.
 func (s *Setting) variant(r *rand.Rand) variant {
 	v := variant{retry: s.Retry, answers: s.KeepBytes, workers: s.Workers}
 	if s.Changes.Times {

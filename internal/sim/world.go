@@ -98,7 +98,7 @@ func Run(t *testing.T, plan Plan, opts Options) (result Result) {
 	return result
 }
 
-// newWorld returns a run with its server, store and processes; nothing has started.
+// newWorld returns the state of a simulated run: its server, journal and processes, with nothing started.
 func newWorld(t *testing.T, plan Plan, opts Options) *world {
 	w := &world{t: t, plan: plan, dice: dice(plan.Seed), bug: opts.Bug, trace: opts.Trace, began: time.Now(), made: map[string]int{}}
 	s := &plan.Setting

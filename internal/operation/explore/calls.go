@@ -7,7 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// calls lets a client begin a call, or a pass.
+// calls adds the states in which client p of the explored model begins a call or a pass, if the search's bounds leave
+// one. It is called for a client that does nothing.
 func (m *moves) calls(w *World, p int) {
 	if w.Left.Calls == 0 {
 		return
@@ -34,7 +35,8 @@ func (m *moves) calls(w *World, p int) {
 	m.callWithoutKey(w, p)
 }
 
-// callWithoutKey is a Do without a key. A caller with its answer wants nothing more.
+// callWithoutKey adds the states after a Do without a key by client p. Nothing is added once the client's caller has an
+// answer: it wants nothing more.
 func (m *moves) callWithoutKey(w *World, p int) {
 	s := m.slice
 	if w.Intents[p].Done {
@@ -60,7 +62,8 @@ func (m *moves) callWithoutKey(w *World, p int) {
 	}
 }
 
-// call is a Do with the key, or a pass.
+// call adds the states after a call of client p under key t (one of the two keys of the model): a Do with the key, or a
+// pass over an existing operation.
 func (m *moves) call(w *World, p, t int) {
 	s, k := m.slice, &w.Ops[t]
 	if !k.Rec.Exists {
@@ -75,7 +78,8 @@ func (m *moves) call(w *World, p, t int) {
 	m.open(w, p, t, operation.Given{})
 }
 
-// open is a Do with the key of an existing operation.
+// open adds the states after a Do of client p that finds the existing operation of key t: package operation decides how
+// the call reacts. g is what the call knows.
 func (m *moves) open(w *World, p, t int, g operation.Given) {
 	s, k := m.slice, &w.Ops[t]
 	if m.openSkipped(w, p, t) {
@@ -116,7 +120,7 @@ func (m *moves) open(w *World, p, t int, g operation.Given) {
 	}
 }
 
-// pass lets Resume or Run go on with a pending operation.
+// pass adds the states in which client p, by Resume or Run, begins to send the pending operation of key t.
 func (m *moves) pass(w *World, p, t int) {
 	op := w.Ops[t].Rec.Op
 	if op.State.Final() {
@@ -129,12 +133,13 @@ func (m *moves) pass(w *World, p, t int) {
 	}
 }
 
-// toldOf returns a caller's result for a verdict.
+// toldOf returns the result that a caller of the model is told for the verdict of an error.
 func toldOf(v operation.Verdict) Told {
 	return [...]Told{operation.Unknown: ToldUnknown, operation.NoEffect: ToldNoEffect, operation.Final: ToldFinal}[v]
 }
 
-// begin begins an operation, with every possible result.
+// begin adds the states after a Begin by client p under key t, one for each possible result: begun, or failed in the
+// ways of a journal.
 func (m *moves) begin(w *World, p, t int) {
 	s := m.slice
 	if t == 1 && !m.mayBeginNext(w, p) {
@@ -167,7 +172,8 @@ func (m *moves) begin(w *World, p, t int) {
 	}
 }
 
-// beginFails tells a caller of a failed Begin.
+// beginFails adds to, the state after a failed Begin of client p under key t, with the result that its caller is told.
+// uncertain: the record may be in the journal, or may appear yet.
 func (m *moves) beginFails(w *World, to World, p, t int, uncertain bool, did Did) {
 	s := m.slice
 	to.Left.Fails--
@@ -188,7 +194,7 @@ func (m *moves) beginFails(w *World, to World, p, t int, uncertain bool, did Did
 	m.add(w, to, Event{By: int8(p), On: int8(t), Did: did, Told: toldOf(told)})
 }
 
-// enqueue begins the operation without a send.
+// enqueue adds the states after an Enqueue of client p under key t: the operation is begun, and a later pass sends it.
 func (m *moves) enqueue(w *World, p, t int) {
 	to := *w
 	to.Left.Calls--
@@ -261,7 +267,8 @@ func (m *moves) prove(w World, p, t int, pass bool) {
 	}
 }
 
-// askAgain asks the server again for an answer too large to keep.
+// askAgain adds the state in which client p asks the server again, under key t, for an answer that was too large to
+// keep.
 func (m *moves) askAgain(w *World, p, t int) {
 	s, to := m.slice, *w
 	cfg, op := &s.Configs[p], s.read(p, w.Ops[t].Rec.Op)
@@ -274,7 +281,8 @@ func (m *moves) askAgain(w *World, p, t int) {
 	m.add(w, to, Event{By: int8(p), On: int8(t), Did: AsksAgain})
 }
 
-// tell notes a caller's result.
+// tell notes in the state w that a caller is told that the operation of key t stands so. The rules then check later
+// events against that.
 func tell(w *World, t int, s operation.Standing) {
 	k := &w.Ops[t]
 	switch s.Effect() {

@@ -170,7 +170,7 @@ var toldTexts = [...]string{
 	ToldFinal: "; the caller is told: final", ToldOver: "; the drive is over",
 }
 
-// String returns the event as a line.
+// String returns the event as a line of a history, in words.
 func (e Event) String() string {
 	text := didTexts[e.Did]
 	if e.Answer != "" {

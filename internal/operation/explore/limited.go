@@ -9,7 +9,8 @@ import (
 
 // This file holds slow limiters: an operation is left to others, and its call goes on with it later.
 
-// limited lets the limiter take long before another send.
+// limited adds the state in which the rate limiter takes long before another send, if the bounds leave that: the drive
+// then leaves its operation to others.
 func (x *ways) limited() {
 	if proc := &x.w.Procs[x.p]; x.w.Left.Limits == 0 || x.asksAgain() || proc.Pass && !x.slice.Shared {
 		return
@@ -17,7 +18,8 @@ func (x *ways) limited() {
 	x.out(LimiterIsSlow, "", func(to *World) { to.Left.Limits-- }, func(d *operation.Drive) { d.Limited() })
 }
 
-// asksAgain reports whether the drive asks again for a recorded answer. It keeps its operation.
+// asksAgain reports whether the client sends an ended operation again, for its answer alone. Then it leaves the
+// operation to nobody during a wait.
 func (x *ways) asksAgain() bool { return x.w.Ops[x.t].Rec.Op.State.Final() }
 
 // leaveFirst lets the limiter take long before the first send of a drive: its operation is given back as it was before.
@@ -64,7 +66,8 @@ func (p *Proc) left(moved bool) Proc {
 	return Proc{State: State{Left: true, On: p.On, Caller: true, Plain: p.Plain, Created: p.Created, Stale: p.Stale || moved}}
 }
 
-// left lets a call without its operation go on from its wait, or be given up.
+// left adds the states of a client whose call has left its operation to others, for a wait for the rate limiter: it
+// goes on, or is given up.
 func (m *moves) left(w *World, p int) {
 	proc := &w.Procs[p]
 	t, created := int(proc.On), proc.Created && !proc.Stale

@@ -20,7 +20,7 @@ type moves struct {
 	all   []move
 }
 
-// add adds a move, after a check of its state against the invariants.
+// add adds to as a state that may follow from, by the event e, after a check of the step against the invariants.
 func (m *moves) add(from *World, to World, e Event) {
 	for t := range to.Ops {
 		for i := range to.Ops[t].Flying {
@@ -37,7 +37,7 @@ func (m *moves) add(from *World, to World, e Event) {
 	m.all = append(m.all, move{e, to, bad})
 }
 
-// moves returns all possible events in a state.
+// moves appends to into all events possible in the state w, each with the state after it. The search follows them all.
 func (s *Slice) moves(w *World, into []move) []move {
 	m := &moves{slice: s, all: into}
 	for p := range w.Procs {
@@ -106,7 +106,8 @@ func (m *moves) crashes(w *World) {
 	}
 }
 
-// network lets a lost send arrive late, or be lost for ever.
+// network adds the states in which a send of key t, lost on its way before, arrives late at the server after all, or
+// never does.
 func (m *moves) network(w *World, t int) {
 	for token, n := range w.Ops[t].Flying {
 		if n == 0 {
@@ -141,7 +142,8 @@ func (m *moves) coming(w *World, t int) {
 	}
 }
 
-// person lets people act, an Enqueue come beside, and a server forget.
+// person adds the states after an event from outside at key t: a person acts on the operation, an Enqueue promises it,
+// an event of the API comes, or the server forgets its answer.
 func (m *moves) person(w *World, t int) {
 	s, k := m.slice, &w.Ops[t]
 	if w.Left.Acts == 0 {
@@ -190,7 +192,8 @@ func (m *moves) person(w *World, t int) {
 	}
 }
 
-// redrive does one part of a Redrive of the first key, or takes its settlement back. A Redrive may be cut off between its parts.
+// redrive adds the states after one part of a Redrive of the first key's operation, since a Redrive may be cut off
+// between its parts; or after an Unsettle, which takes its settlement back.
 func (m *moves) redrive(w *World, act func(int, operation.Op, Did)) {
 	s, k, other := m.slice, &w.Ops[0], w.Ops[1].Rec
 	op := k.Rec.Op
@@ -216,7 +219,8 @@ func (m *moves) redrive(w *World, act func(int, operation.Op, Did)) {
 	}
 }
 
-// inPlaceOf returns the operation that a person begins in the place of another one.
+// inPlaceOf returns the operation that a person's Redrive or Rekey begins in the place of old: of the same request, and
+// never sent.
 func inPlaceOf(old *operation.Op) operation.Op {
 	return operation.Op{
 		Phase:    operation.Phase{Standing: operation.Open},
@@ -226,7 +230,8 @@ func inPlaceOf(old *operation.Op) operation.Op {
 	}
 }
 
-// successors returns what stands in the place of an operation. The other key stands for its next generation.
+// successors returns the facts about what stands in the place of key t's operation. In the model the other of the two
+// keys is its next generation.
 func (w *World) successors(t int) acts.Successors {
 	other := w.Ops[1-t].Rec
 	return acts.Successors{Replaced: other.Exists && other.Op.Replaces, Taken: other.Exists && !other.Op.Replaces}
@@ -248,7 +253,8 @@ func (m *moves) witness(w *World, t int, act func(int, operation.Op, Did)) {
 	}
 }
 
-// rekey does one part of a Rekey. A Rekey may be cut off after each part.
+// rekey adds the states after one part of a Rekey, a person's begin of key t's operation under the other key. A Rekey
+// may be cut off after each part. act adds a state with a changed record.
 func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 	s, k := m.slice, &w.Ops[t]
 	op, effects := k.Rec.Op, w.Intents[k.Intent].Effects

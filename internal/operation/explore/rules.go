@@ -25,7 +25,7 @@ type rule struct {
 	broken  func(h *happened) bool
 }
 
-// breaks returns the invariant broken by an event; empty if none.
+// breaks returns the invariant that the event e breaks on its way from one state to the next, in words; empty if none.
 func (s *Slice) breaks(from, to *World, e *Event) string {
 	for t := range to.Ops {
 		if t != int(e.On) && to.Ops[t].Rec == from.Ops[t].Rec && to.Ops[t].Disk == from.Ops[t].Disk && to.Intents[t] == from.Intents[t] {
@@ -50,12 +50,13 @@ func (s *Slice) breaks(from, to *World, e *Event) string {
 	return ""
 }
 
-// sent reports whether the event is a send under the key.
+// sent reports whether the checked event is a send under the checked key.
 func (h *happened) sent() bool {
 	return h.to.Left.Sends < h.from.Left.Sends && h.k == &h.to.Ops[h.e.On]
 }
 
-// held reports whether the operation must be settled by somebody before anything is sent.
+// held reports whether the operation was held before the event, for a person or Config.Reconcile: then nothing may be
+// sent. A hold for its caller does not count.
 func (h *happened) held() bool {
 	o := &h.was.Rec.Op
 	return h.was.Rec.Exists && o.State == persist.StateHeld && o.Hold != persist.HoldCaller
@@ -67,16 +68,19 @@ func (h *happened) tooOld(op *operation.Op) bool {
 	return !op.SendBefore.IsZero() && h.slice.now(h.from).After(op.SendBefore)
 }
 
-// acted reports whether a person has acted, or an Enqueue.
+// acted reports whether the checked event is a person's act, or an Enqueue: they may change an operation as no call
+// does.
 func (h *happened) acted() bool { return h.to.Left.Acts < h.from.Left.Acts }
 
-// newlyFree reports whether callers are told of an absent effect now, and were not before.
+// newlyFree reports whether, by the checked event, callers are told for the first time that there was no effect: they
+// are free to use another key.
 func (h *happened) newlyFree() bool { return h.k.Free && !h.was.Free }
 
-// frozen reports whether some client has lost its lease.
+// frozen reports whether some client of the model has lost its lease, as a frozen process does: it may still send.
 func (h *happened) frozen() bool { return h.from.Procs[0].Lost || h.from.Procs[1].Lost }
 
-// drive returns the drive of the client of the event.
+// drive returns the drive (the decisions about one operation) of the client whose event is checked, as before the
+// event.
 func (h *happened) drive() *operation.Drive { return h.from.Procs[h.e.By].Drive }
 
 // rules are the invariants of events.
@@ -249,7 +253,7 @@ var records = []rule{
 	}},
 }
 
-// on returns the key of the rule's record.
+// on returns the number of the key whose record the rules check, 0 or 1.
 func (h *happened) on() int8 {
 	if h.k == &h.to.Ops[1] {
 		return 1
@@ -321,12 +325,13 @@ var ends = []rule{
 	}},
 }
 
-// shown reports whether a caller is shown an answer beside an error.
+// shown reports whether, by the checked event, a caller of plain HTTP is shown an answer that comes with an error.
 func (h *happened) shown() bool {
 	return h.e.Status != 0 && (h.e.Told == ToldUnknown || h.e.Told == ToldNoEffect || h.e.Told == ToldFinal)
 }
 
-// ended returns the drive of the event's client, and whether it is over now.
+// ended returns the drive (the decisions about one operation) of the client whose event is checked, and whether it is
+// over after the event.
 func (h *happened) ended() (d *operation.Drive, over bool) {
 	if h.e.By < 0 {
 		return &operation.Drive{}, false

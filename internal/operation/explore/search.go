@@ -52,6 +52,7 @@ func (s *Slice) Search(most int) (Result, error) {
 	return Result{}, nil
 }
 
+// ptr returns a pointer to v.
 func ptr[T any](v T) *T { return &v }
 
 // isOnlyPoorerThan reports whether a state differs from the one before it only by its remaining bounds. Then each
@@ -79,7 +80,8 @@ type search struct {
 	alike, keys, shared bool
 }
 
-// newSearch returns an empty search through the states of a slice.
+// newSearch returns a search through all states that the clients, server and journal of s can reach, with none visited
+// yet. If the two clients are configured alike, states that differ only in their order count as one.
 func newSearch(s *Slice) *search {
 	alike := (s.Shared || s.Keyless) && s.Configs[0] == s.Configs[1]
 	return &search{seed: maphash.MakeSeed(), alike: alike, keys: s.Keyless, shared: s.Shared, none: s.rec(Rec{})}
@@ -104,7 +106,8 @@ func (n *numbers[T]) number(v T) int32 {
 	return at
 }
 
-// name returns the number of an event.
+// name returns the number of an event, the same for equal ones: the search keeps numbers, since it visits millions of
+// states.
 func (x *search) name(e Event) int32 { return x.events.number(e) }
 
 // meet notes a state, and the way to it. isNew is false if it was met before. A state different only by the names of
@@ -152,7 +155,8 @@ func (x *search) otherClients(w *World) World {
 	return o
 }
 
-// otherKeys returns the state with its keys exchanged.
+// otherKeys returns the state with its two keys exchanged. Where the keys mean the same, the search visits only one of
+// the two states.
 func (w *World) otherKeys() World {
 	o := *w
 	o.Ops[0], o.Ops[1] = w.Ops[1], w.Ops[0]
@@ -164,7 +168,8 @@ func (w *World) otherKeys() World {
 	return o
 }
 
-// history returns the way to a state and the event after it, in words, a line an event.
+// history returns the events that lead to the state with the number at, and last, the event after it: in words, one a
+// line. It describes a broken invariant.
 func (x *search) history(at int32, last Event) string {
 	lines := []string{last.String() + "\n"}
 	for ; at > 0; at = x.steps[at].from {
@@ -181,7 +186,7 @@ type hashes struct {
 	n     int
 }
 
-// add adds a hash, and reports whether it is new.
+// add adds the hash of a state to the set of visited ones, and reports whether it is new.
 func (h *hashes) add(d uint64) bool {
 	if h.n*4 >= len(h.slots)*3 {
 		h.grow()

@@ -98,7 +98,8 @@ func (s *Slice) react(w *World, t int, token int8, flying bool) []reaction {
 	return append(all, inFront()...)
 }
 
-// actions returns all possible reactions of the server to a send under an unknown key.
+// actions returns all possible reactions of the modelled server to a send under a key that it does not know, by its
+// kind.
 func (s *Slice) actions() []reaction {
 	var success, refusal, failure int16
 	switch s.Server {
@@ -130,7 +131,7 @@ func (s *Slice) actions() []reaction {
 	}
 }
 
-// inFront returns the possible answers of something in front of the API. Nothing happens.
+// inFront returns the possible answers of a proxy or gateway in front of the API, which does not get the request.
 func inFront() []reaction {
 	return []reaction{
 		{answer: Answer{Text: "is too busy", Status: 429, Body: "{}"}},
@@ -154,7 +155,8 @@ func Answers(kind ServerKind) []Answer {
 		Answer{Text: "knows the reference", Status: 409, Body: duplicate}, Answer{Text: "has done it before", Status: 409, Body: done})
 }
 
-// do applies a reaction of the server to a send under a token.
+// do changes w as the server's reaction r to a send of key t does: an effect is counted, and an answer kept. token is
+// the key that the server handed out for it; 0 without.
 func (s *Slice) do(w *World, t int, token int8, r *reaction) {
 	k := &w.Ops[t]
 	if r.acts {
@@ -166,7 +168,8 @@ func (s *Slice) do(w *World, t int, token int8, r *reaction) {
 	}
 }
 
-// verdict returns the proof of an answer for a drive of client p.
+// verdict returns the verdict of package classify on an answer for client p's drive d; it is computed once for each
+// kind of case.
 func (s *Slice) verdict(p int, d *operation.Drive, a *Answer) classify.Verdict {
 	op := d.Op()
 	at := reading{*a, p, d.InDoubt(), op.Protected}

@@ -4,7 +4,8 @@ import (
 	"time"
 )
 
-// Slices returns the searches of the gate, or those of the command with their larger bounds.
+// Slices returns the searches of the check before a release or, if long is set, those of the command, with larger
+// bounds. Each is a set of clients, a server and a journal.
 func Slices(long bool) []*Slice {
 	l := list{long: long}
 	one := l.bounds(Bounds{Calls: 3, Sends: 3, Crashes: 1, Fails: 1}, Bounds{Calls: 4, Sends: 4, Crashes: 2, Fails: 2})
@@ -26,7 +27,8 @@ func Slices(long bool) []*Slice {
 	return l.all
 }
 
-// surroundings adds the special cases of the operation, its caller, its server and its journal.
+// surroundings adds the searches with something special about the operation, its caller, its server or its journal,
+// such as a key handed out by the server.
 func (l *list) surroundings(one Bounds) {
 	token := one
 	token.Sends, token.Tokens, token.Times = 2, 2, 1
@@ -75,7 +77,7 @@ func (l *list) surroundings(one Bounds) {
 	l.add("rekeyed", Bounds{Calls: 2, Sends: 2, Acts: 4}, func(s *Slice) { s.Rekeys = true }, KeepsSuccess)
 }
 
-// limiters adds slow limiters.
+// limiters adds the searches with rate limiters that take long.
 func (l *list) limiters() {
 	slow := l.bounds(Bounds{Calls: 2, Sends: 2, Crashes: 1, Fails: 1, Limits: 1}, Bounds{Calls: 3, Sends: 2, Crashes: 1, Fails: 1, Limits: 2})
 	l.add("a slow limiter", Bounds{Calls: 3, Sends: 2, Crashes: 1, Fails: 1, Limits: 1}, func(*Slice) {}, KeepsSuccess, KeepsNothing)
@@ -88,7 +90,7 @@ func (l *list) limiters() {
 	}, KeepsSuccess)
 }
 
-// company adds clients with different Configs: the second one has the difference.
+// company adds searches with two clients whose Configs differ: the second one has the difference.
 func (l *list) company(two Bounds) {
 	for _, c := range []struct {
 		name   string
@@ -129,7 +131,8 @@ type list struct {
 	all  []*Slice
 }
 
-// bounds returns the bounds of the gate, or of the command.
+// bounds returns the bounds of a search: gate for the check before a release, command for the longer run of the
+// command.
 func (l *list) bounds(gate, command Bounds) Bounds {
 	if l.long {
 		return command
@@ -137,7 +140,7 @@ func (l *list) bounds(gate, command Bounds) Bounds {
 	return gate
 }
 
-// add adds a slice for each kind of server.
+// add adds a search of this name for each kind of server. change sets what is special about it.
 func (l *list) add(name string, b Bounds, change func(*Slice), kinds ...ServerKind) {
 	names := map[ServerKind]string{
 		KeepsAll: "keeps all", KeepsSuccess: "keeps successes", KeepsErrors: "keeps errors", KeepsNothing: "keeps nothing", SaysDone: "keeps all",

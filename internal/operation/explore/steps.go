@@ -16,7 +16,8 @@ type ways struct {
 	p, t int
 }
 
-// out adds one result of the step. change may be nil.
+// out adds one possible result of the client's present step: the event did, with answer in its text. change changes the
+// state first, and may be nil; took hands the result to the drive, which decides on.
 func (x *ways) out(did Did, answer string, change func(*World), took func(*operation.Drive)) {
 	to := *x.w
 	if change != nil {
@@ -28,7 +29,8 @@ func (x *ways) out(did Did, answer string, change func(*World), took func(*opera
 	x.over(to, Event{By: int8(x.p), On: int8(x.t), Did: did, Answer: answer})
 }
 
-// step does the step of a drive, with every possible result.
+// step adds the states after the next step of client p's drive (the decisions about its operation): one state for each
+// possible result of the step.
 func (m *moves) step(w *World, p int) {
 	proc := &w.Procs[p]
 	x := &ways{m, w, p, int(proc.On)}
@@ -110,7 +112,8 @@ func (m *moves) lease(w *World, p int) {
 	}
 }
 
-// fetchToken does the step FetchToken. A request for a token is no send.
+// fetchToken adds the results of the step FetchToken, a request for the key that the server hands out: a token, none
+// for now, or none at all. It counts as no send.
 func (x *ways) fetchToken() {
 	fetched := func(ok, again bool, sent operation.Sent) func(*operation.Drive) {
 		return func(d *operation.Drive) { d.TokenFetched(ok, again, sent) }
@@ -125,7 +128,7 @@ func (x *ways) fetchToken() {
 	}
 }
 
-// keepToken does the step KeepToken.
+// keepToken adds the results of the step KeepToken, the write of the key that the server has handed out.
 func (x *ways) keepToken() {
 	s, rec := x.slice, *x.w.Ops[x.t].Rec
 	now := s.now(x.w)
@@ -152,7 +155,8 @@ func (x *ways) keepToken() {
 	}
 }
 
-// token returns a drive's token for its sends.
+// token returns the number of the server's key with which the client sends: the one it has just fetched, else the
+// recorded one; 0 if the server hands out none.
 func (x *ways) token() int8 {
 	if x.slice.Token {
 		return x.w.Procs[x.p].Token + map[bool]int8{true: x.w.Ops[x.t].Rec.Token}[x.w.Procs[x.p].Token == 0]
@@ -160,7 +164,8 @@ func (x *ways) token() int8 {
 	return 0
 }
 
-// send does the step Send.
+// send adds the results of the step Send: the server's reactions, a lost request or answer, and a client that must not
+// send.
 func (x *ways) send() {
 	s, w, proc := x.slice, x.w, &x.w.Procs[x.p]
 	unsent := classify.Verdict{Kind: classify.KindNotSent}
@@ -202,7 +207,7 @@ func (x *ways) send() {
 	}
 }
 
-// driven2 reports whether another client drives it.
+// driven2 reports whether the client other than p is at work on key t's operation.
 func (w *World) driven2(t, p int) bool {
 	other := &w.Procs[1-p]
 	return other.Active && int(other.On) == t
@@ -228,7 +233,8 @@ func (x *ways) ask() {
 	}
 }
 
-// lookUp does the step LookUp.
+// lookUp adds the results of the step LookUp, the read of the resource that an "already done" answer names: it is
+// found, or not.
 func (x *ways) lookUp() {
 	x.out(LookupFinds, "", nil, func(d *operation.Drive) {
 		d.LookedUp(d.Done(), operation.Sent{Sends: 1, Answer: operation.Answer{ID: 2, Status: 200}})
@@ -236,7 +242,8 @@ func (x *ways) lookUp() {
 	x.out(LookupFails, "", nil, func(d *operation.Drive) { d.LookedUp(d.Done(), operation.Sent{Sends: 1}) })
 }
 
-// place does the step LookForPlace.
+// place adds the results of the step LookForPlace: records of other scopes (such as other accounts in a header) stand
+// beside this one's, or do not, or the look fails.
 func (x *ways) place() {
 	x.out(KeyHasOnePlace, "", nil, func(d *operation.Drive) { d.PlaceFound(false, true) })
 	if x.slice.Scoped {
@@ -247,7 +254,8 @@ func (x *ways) place() {
 	}
 }
 
-// lookForOther does the step LookForOther.
+// lookForOther adds the results of the step LookForOther, the last look at the key of a forgotten record: a new record
+// or none, or a failed look.
 func (x *ways) lookForOther() {
 	k := &x.w.Ops[x.t]
 	x.out(LooksAgain, "", nil, func(d *operation.Drive) {
@@ -261,7 +269,8 @@ func (x *ways) lookForOther() {
 	}
 }
 
-// write does the step Write.
+// write adds the results of the step Write, the last write about the operation: written, failed, or stale since another
+// client has changed the record.
 func (x *ways) write() {
 	s, w, proc := x.slice, x.w, &x.w.Procs[x.p]
 	now := s.now(w)
@@ -316,7 +325,8 @@ func (x *ways) write() {
 	}
 }
 
-// isDueTooLate reports whether a record is due after the end of the time for its sends.
+// isDueTooLate reports whether an unfinished record is due only after the time for its sends is over, so that no pass
+// would use that time: an error of the decisions.
 func isDueTooLate(d *operation.Drive, c *operation.Change) bool {
 	op := d.Op()
 	until := op.SendBefore
@@ -326,7 +336,8 @@ func isDueTooLate(d *operation.Drive, c *operation.Change) bool {
 	return !until.IsZero() && c.NextAttempt.After(until.Add(time.Millisecond))
 }
 
-// over tells callers the end of a drive, if this was its last step.
+// over adds the state to, reached by the event e. If the drive is over by that, its caller is told the answer or error
+// first.
 func (x *ways) over(to World, e Event) {
 	proc := &to.Procs[x.p]
 	if proc.Drive.Step() != operation.Over {

@@ -61,5 +61,5 @@ func (d Did) often() int {
 	return 6
 }
 
-// Idle reports whether nobody drives.
+// Idle reports whether no client is at work on an operation.
 func (w *World) Idle() bool { return !w.driven(0) && !w.driven(1) }

@@ -172,10 +172,10 @@ const window = 24 * time.Hour
 // maxAge is the time for the first send of an enqueued operation, or of one waiting for its token.
 const maxAge = 12 * time.Hour
 
-// now returns the time.
+// now returns the time in the state w: one of the few times of the model, between which a limit lies.
 func (s *Slice) now(w *World) time.Time { return began.Add(s.Times[w.Time]) }
 
-// Usual returns the limits of a client.
+// Usual returns the limits of a client of the model, with usual times.
 func Usual() operation.Client {
 	return operation.Client{
 		MaxAttempts: 3, MaxInFlight: 2, MaxElapsed: 2 * time.Minute, AttemptTimeout: 30 * time.Second, MaxDelay: 30 * time.Second,
@@ -183,7 +183,7 @@ func Usual() operation.Client {
 	}
 }
 
-// newWorld returns the first state of a history.
+// newWorld returns the first state of each history: no record, and nothing done.
 func (s *Slice) newWorld() World {
 	none := s.rec(Rec{})
 	w := World{Left: s.Bounds, Ops: [2]Track{{Rec: none, Disk: none}, {Rec: none, Disk: none}}}
@@ -191,7 +191,7 @@ func (s *Slice) newWorld() World {
 	return w
 }
 
-// rec returns the one record equal to r.
+// rec returns the one copy of r that all states share, so that states with equal records are equal by ==.
 func (s *Slice) rec(r Rec) *Rec {
 	one := s.recs[r]
 	if one == nil {
@@ -204,7 +204,7 @@ func (s *Slice) rec(r Rec) *Rec {
 	return one
 }
 
-// drive returns the one drive equal to d.
+// drive returns the one copy of d that all states share, so that states with equal drives are equal by ==.
 func (s *Slice) drive(d operation.Drive) *operation.Drive {
 	one := s.drives[d]
 	if one == nil {
@@ -217,7 +217,7 @@ func (s *Slice) drive(d operation.Drive) *operation.Drive {
 	return one
 }
 
-// intent returns the operation as client p begins it.
+// intent returns the operation as client p begins it in the state w, by the client's Config and the kind of server.
 func (s *Slice) intent(w *World, p int) operation.Op {
 	op := operation.Op{
 		Phase:    operation.Phase{Standing: operation.Open},
@@ -239,7 +239,8 @@ func (s *Slice) read(p int, op operation.Op) operation.Op {
 	return op
 }
 
-// given returns the knowledge of client p's drive at its beginning.
+// given completes g, the facts that client p gives package operation at the begin of its work on key t: those of its
+// Config, and of its profile compared with the record's.
 func (s *Slice) given(w *World, p, t int, g operation.Given) operation.Given {
 	cfg := &s.Configs[p]
 	g.OwnKey, g.Late, g.AskFirst, g.StopIfDown = s.Generated || s.Keyless, s.Late, cfg.AskFirst, cfg.StopIfDown && g.Pass
@@ -250,7 +251,8 @@ func (s *Slice) given(w *World, p, t int, g operation.Given) operation.Given {
 	return g
 }
 
-// process returns the process of a client: with a file both are in one.
+// process returns the number of the process in which client p runs. A journal on a file is open in one process only:
+// both clients are in it.
 func (s *Slice) process(p int) int {
 	if s.Shared {
 		return p
@@ -258,7 +260,8 @@ func (s *Slice) process(p int) int {
 	return 0
 }
 
-// write puts a record into the journal, durably or not yet. by has changed it, so the others' copies are stale.
+// write puts rec into the journal of state w under key t, durable or not yet. by is the client that writes, or nobody,
+// or everybody; copies of the record that other clients hold are stale from then on.
 func (s *Slice) write(w *World, t, by int, rec Rec, durable bool) {
 	w.Ops[t].Rec = s.rec(rec)
 	if durable || s.Shared { // a commit includes all earlier writes
@@ -278,7 +281,8 @@ func (s *Slice) flush(w *World) {
 	}
 }
 
-// plain returns an operation without the fields of no importance here.
+// plain returns o without the fields that do not count in the model, such as counts of attempts: else equal states
+// would differ.
 func plain(o operation.Op) operation.Op {
 	o.Attempts, o.Sends, o.NextAttempt, o.SendUntil = 0, min(o.Sends, 1), time.Time{}, time.Time{}
 	if o.Hold == persist.HoldRekey || o.Hold == persist.HoldRekeyHeld {
@@ -287,7 +291,7 @@ func plain(o operation.Op) operation.Op {
 	return o
 }
 
-// changed returns a record with a change of a drive.
+// changed returns rec after the last write of drive d: c is the change that package operation has decided.
 func (s *Slice) changed(rec Rec, c operation.Change, d *operation.Drive) Rec {
 	o := rec.Op
 	o.State, o.Hold, o.Attempts, o.Sends, o.Unreported = c.State, c.Hold, c.Attempts, c.Sends, c.Unreported
@@ -314,7 +318,7 @@ func (s *Slice) changed(rec Rec, c operation.Change, d *operation.Drive) Rec {
 	return Rec{Exists: true, Token: rec.Token, Stored: d.Stored(), Op: plain(o)}
 }
 
-// driven reports whether some client drives the operation under a key, or may.
+// driven reports whether some client is at work on key t's operation, or waits to go on with it.
 func (w *World) driven(t int) bool {
 	for i := range w.Procs {
 		if q := &w.Procs[i]; q.Active && int(q.On) == t && q.Drive.Step() != operation.Over {
@@ -324,7 +328,8 @@ func (w *World) driven(t int) bool {
 	return false
 }
 
-// noted reports whether a process knows of a lost Begin with a record that may yet be sent.
+// noted reports whether a process knows that a Begin under key t was lost, and that its record may appear and be sent
+// yet.
 func (s *Slice) noted(w *World, t, process int) bool {
 	k := &w.Ops[t]
 	return k.Noted[process] && s.Times[w.Time]-s.Times[k.NotedAt[process]] <= window
@@ -340,7 +345,8 @@ func (w *World) leased(t, p int) bool {
 	return false
 }
 
-// deserted reports whether another client than p drives the operation, and has lost its lease.
+// deserted reports whether a client other than p is at work on key t's operation although it has lost its lease: it may
+// still send.
 func (w *World) deserted(t, p int) bool {
 	for i := range w.Procs {
 		if q := &w.Procs[i]; i != p && q.Active && int(q.On) == t && q.Lost && q.Drive.Step() != operation.Over {
@@ -350,5 +356,5 @@ func (w *World) deserted(t, p int) bool {
 	return false
 }
 
-// flying reports whether a send under a key was lost and may yet arrive.
+// flying reports whether a send under this key was lost on its way, and may arrive at the server yet.
 func (k *Track) flying() bool { return k.Flying != [3]int8{} }

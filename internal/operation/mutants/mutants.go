@@ -23,7 +23,8 @@ type Mutant struct {
 // Variable names the environment variable with the number of the active mutant.
 const Variable = "ONCEHTTP_MUTANT"
 
-// Switch returns the source of a file needed beside the instrumented files of a package.
+// Switch returns the source of one more file for a package whose files have mutants (small changes of conditions) built
+// in: it chooses the mutant that counts.
 func Switch(name string) string { return "package " + name + switchSource }
 
 const switchSource = `
@@ -38,7 +39,8 @@ var mutant, _ = strconv.Atoi(os.Getenv("` + Variable + `"))
 func isMutant(n int) bool { return mutant == n }
 `
 
-// Instrument returns the source of a file with all its mutants, numbered from first on.
+// Instrument returns the source of a file with all its mutants (small changes of conditions) built in, numbered from
+// first on, to be chosen one at a time. all describes them.
 func Instrument(name string, source []byte, first int) (text string, all []Mutant, err error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, source, 0)
@@ -83,7 +85,7 @@ func (x *instrument) mutant(n ast.Node, kind string) string {
 	return fmt.Sprintf("isMutant(%d)", x.next-1)
 }
 
-// visit edits one node. It reports whether to visit its inner nodes.
+// visit notes the mutants of one node of the syntax tree. It reports whether its inner nodes are visited, too.
 func (x *instrument) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.IfStmt:
@@ -115,7 +117,7 @@ func (x *instrument) condition(e ast.Expr) {
 	x.replace(e, text)
 }
 
-// done reports whether an edit holds the node.
+// done reports whether the text of a node is a part of an edit that was noted already.
 func (x *instrument) done(n ast.Node) bool {
 	return slices.ContainsFunc(x.edits, func(e edit) bool { return e.from <= x.at(n.Pos()) && x.at(n.End()) <= e.to })
 }
@@ -139,7 +141,7 @@ func isBool(e ast.Expr) bool {
 // boundaries are the comparisons with the boundary moved.
 var boundaries = map[token.Token]token.Token{token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR}
 
-// expression returns a condition with its mutants.
+// expression returns the text of a condition with its mutants built in: each part may be negated or dropped.
 func (x *instrument) expression(e ast.Expr) string {
 	switch b, _ := e.(*ast.BinaryExpr); {
 	case b != nil && (b.Op == token.LAND || b.Op == token.LOR):
