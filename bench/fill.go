@@ -70,7 +70,8 @@ const (
 
 const slowSync = 5 * time.Millisecond
 
-// openBook opens, or creates, a journal. The caller must call Close. After an error b is not to be used.
+// openBook opens, or creates, a bolt journal whose records the benchmark counts and fills in (a book). kind is that of its keys;
+// next numbers the payments, and may be shared. The caller must call Close. After an error b is not to be used.
 func openBook(path string, kind keyKind, next *atomic.Int64) (*book, error) {
 	b := &book{path: path, kind: kind, next: next}
 	j, err := bolt.Open(path, bolt.Options{Sync: b.sync})

@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// keyCases: requests without a key, and keys that are nearly the same.
+// keyCases returns the cases about requests without a key, and about keys that are nearly the same.
 func keyCases() []Case { return slices.Concat(missingKeyCases(), alikeKeyCases()) }
 
 // missingKeyCases returns the cases about requests without a key, or with an empty one, and about keys that differ in case.

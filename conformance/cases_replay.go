@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// replayCases: a repeat after the answer to the first request.
+// replayCases returns the cases about a repeat of a request after the answer to the first one.
 func replayCases() []Case { return slices.Concat(repeatCases(), sameAnswerCases()) }
 
 // repeatCases returns the basic cases: a repeat is answered with the first outcome, and has no second effect. Most other cases depend on them.

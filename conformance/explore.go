@@ -280,7 +280,8 @@ func (s *search) leaveOutCovered() {
 	})
 }
 
-// saysMore reports whether each id, or one that it covers, is among others.
+// saysMore reports whether the relations others (kinds of differences between requests) explain all of ids: each is among them,
+// or covers one of them.
 func (s *search) saysMore(ids, others []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool {
 		return !slices.Contains(others, id) && !slices.ContainsFunc(s.related[id].covers, func(covered string) bool { return slices.Contains(others, covered) })

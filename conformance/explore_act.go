@@ -150,7 +150,7 @@ func (p *played) differing(x *trial, op *operation, change string) *operation {
 	}).orNil(possible)
 }
 
-// orNil returns the operation, or nil if possible is false.
+// orNil returns op, or nil if possible is false: the request could not be changed as the act asks.
 func (op *operation) orNil(possible bool) *operation {
 	if !possible {
 		return nil
@@ -218,7 +218,7 @@ func (p *played) single(x *trial, at int) {
 	p.sends = append(p.sends, send)
 }
 
-// given reports whether the first request has had an outcome.
+// given reports whether the first request, or an exact repeat of it, has had the answer of finished work.
 func (p *played) given() bool {
 	return slices.ContainsFunc(p.sends, func(s *sent) bool { return s.change == "" && s.outcome() })
 }

@@ -95,7 +95,7 @@ func (d *drawer) batch(number, round int, changes []string) []string {
 	return ids
 }
 
-// add applies a change to s, unless s would then hold an earlier finding.
+// add applies a change to the sequence s, unless s would then only show a fault that was found before.
 func (d *drawer) add(s *sequence, change func(*sequence)) {
 	dup := s.clone()
 	if change(dup); !d.holdsFound(dup) {
@@ -103,7 +103,9 @@ func (d *drawer) add(s *sequence, change func(*sequence)) {
 	}
 }
 
-// pools splits the relations to draw from into ways of sending, and changes of the request. Relations that were found faulty alone are left out.
+// pools splits the relations (kinds of differences between a request and its repeat) to draw from into two: other ways of sending
+// the same request, and changes of the request. Relations found faulty on their own are left out: a longer sequence with one
+// would show nothing new.
 func (d *drawer) pools() (ways, changes []string) {
 	for _, id := range d.ids {
 		switch {
@@ -157,7 +159,8 @@ func (d *drawer) mixAll(s *sequence, ids []string, random *rand.Rand) {
 	}
 }
 
-// holdsFound reports whether s has all relations of an earlier finding.
+// holdsFound reports whether the sequence has all relations (kinds of differences) of a fault found before: it would only show
+// that again.
 func (d *drawer) holdsFound(s *sequence) bool {
 	ids := s.relations(d.order)
 	return slices.ContainsFunc(d.found, func(found []string) bool {
@@ -248,7 +251,7 @@ func (d *drawer) anyForm(random *rand.Rand) []string {
 // draws reports whether a relation, a kind of difference between two requests, is among those that this search draws from.
 func (d *drawer) draws(id string) bool { return slices.Contains(d.ids, id) }
 
-// place returns an index behind the first act: 1, or any up to the end.
+// place draws an index for a new act of the sequence, after the first act: often 1, else any up to the end.
 func (d *drawer) place(s *sequence, random *rand.Rand) int {
 	if random.IntN(2) == 0 {
 		return 1
@@ -256,7 +259,8 @@ func (d *drawer) place(s *sequence, random *rand.Rand) int {
 	return 1 + random.IntN(len(s.acts))
 }
 
-// pause puts a pause before an act of the sequence, often before one that meets another at work.
+// pause puts a pause into the sequence of requests: often before one that meets another at work, else at the end or before any
+// later one.
 func (d *drawer) pause(s *sequence, random *rand.Rand) {
 	at := slices.IndexFunc(s.acts, func(a move) bool { return a.beside })
 	if at > 0 && s.slow && random.IntN(2) == 0 {

@@ -103,7 +103,8 @@ func (p *played) freedomOf(first, s *sent) freedom {
 	return 0
 }
 
-// isFree reports whether a correct server has a choice for such relations.
+// isFree reports whether a correct server may choose its answer to a request with such a difference under the same key: the first outcome, a refusal
+// or an outcome of its own, at least two of these.
 func (b bearing) isFree() bool { return b == either || b == apart || b == free }
 
 // judgeFreedoms warns if the server treats a kind of difference in this sequence otherwise than it did in several others.

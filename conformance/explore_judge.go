@@ -43,7 +43,7 @@ func (j judgement) judgePlayed() {
 	j.trial.find(VerdictPass, "the sequence was played")
 }
 
-// wasTaken reports whether a request of the sequence had an outcome.
+// wasTaken reports whether some request of the sequence was executed: it had the answer of a finished work.
 func (p *played) wasTaken() bool {
 	return slices.ContainsFunc(p.sends, func(s *sent) bool { return s.outcome() })
 }
@@ -125,7 +125,8 @@ func (j judgement) judgeRepeats() {
 	}
 }
 
-// formsOf lists the forms of a request; none for those at the end.
+// formsOf returns the special forms in which a request of the sequence was sent (such as "chunked"); none for the requests that
+// the suite adds at the end.
 func (p *played) formsOf(s *sent) []string {
 	if s.act >= len(p.acts) {
 		return nil

@@ -44,8 +44,8 @@ func (p *played) open(x *trial, a move, lane string) *link {
 	return x.dial(lane)
 }
 
-// receive reads the answer, and then keeps or parks the connection as the form says. The
-// caller must not use l again.
+// receive reads the answer on l. If the act is of the form "connection", the connection is kept for a later request of the
+// sequence; else it stays open, unused, until the end. The caller must not use l again.
 func (p *played) receive(x *trial, l *link, a move) *answer {
 	got := l.receive()
 	p.mu.Lock()

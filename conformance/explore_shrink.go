@@ -26,7 +26,8 @@ func (s *search) shorten(ctx context.Context, a *attempt, tries int) *attempt {
 	return best
 }
 
-// sameHarm reports whether two attempts fail with the same verdict and level.
+// sameHarm reports whether two attempts at a sequence fail alike, with the same verdict and level: then the shorter one stands
+// for both.
 func sameHarm(a, b *attempt) bool {
 	return a.x.worstMiss.verdict == b.x.worstMiss.verdict && a.x.worstMiss.level == b.x.worstMiss.level
 }

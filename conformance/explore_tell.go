@@ -84,7 +84,7 @@ func (p *played) answersOf(sends []*sent, at int) []string {
 	return answers
 }
 
-// String returns the answer and the number of its act.
+// String returns the answer and, in parentheses, the number of the request in the sequence that it answers.
 func (s *sent) String() string { return fmt.Sprintf("%s to (%d)", s.answer, s.act+1) }
 
 // togetherWith joins the relations in the id of a finding with several.
@@ -99,7 +99,8 @@ func explainedID(ids []string) string {
 	return exploredIDs + strings.Join(ids, togetherWith)
 }
 
-// finding returns a finding of the search as a case: its rule is made of those of all its relations (ids). No relation stands for "repeat".
+// finding returns a fault that the search has found as a case of the report. ids names its relations, the kinds of differences
+// between the requests that together show it; the case's rule is made of theirs. No relation stands for "repeat".
 func (r *runner) finding(ids []string) Case {
 	if len(ids) == 0 {
 		ids = []string{"repeat"}

@@ -73,7 +73,7 @@ func tellsOf() map[harm][]string {
 	}
 }
 
-// tells reports whether the case's own impact and fix fit the harm.
+// tells reports whether the case's own texts on impact and fix fit this kind of harm; else the harm's general texts are used.
 func (c *Case) tells(h harm) bool {
 	return h == ownHarm || h == lost && c.ownLoss || slices.Contains(tellsOf()[h], c.ID)
 }

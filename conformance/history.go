@@ -219,10 +219,10 @@ type keyState struct {
 	name    string // of the outcome, with done; "": not known yet
 }
 
-// operationsOf returns a history in porcupine's form. A request that may have run is two
-// operations, its arrival and its end, both over its whole time; an "in progress" answer is
-// its end alone. A request without an answer may end at any later time. A last operation is
-// the witness's count, unless effects is negative.
+// operationsOf returns a history of requests in the form for the linearizability checker porcupine. A request that may have run
+// is two operations, its arrival and its end, both over its whole time; an "in progress" answer is its end alone. A request
+// without an answer may end at any later time. effects is the number of effects counted at the server, checked as a last
+// operation; negative: nobody counts.
 func operationsOf(history []event, effects int) []porcupine.Operation {
 	var operations []porcupine.Operation
 	var zero time.Time

@@ -273,7 +273,8 @@ func (op *operation) keyLines(r *runner) []string {
 	return []string{encode(r.o.Profile, op.key)}
 }
 
-// caller returns the sender as Exchange.Caller has it.
+// caller returns the name, for the report, of the credentials with which the request is sent: none, another caller's, or the
+// usual.
 func (op *operation) caller() string {
 	switch {
 	case op.anonymous:

@@ -41,7 +41,8 @@ type overlap struct {
 	hold      time.Duration // the time for which the leader was to be at work
 }
 
-// all returns the answers to leader and followers, the leader's first.
+// all returns the answers to requests that were at work at the same time: that to the first one (leader), then those to the
+// others.
 func (v *overlap) all() []*answer { return append([]*answer{v.leader}, v.followers...) }
 
 // rejected returns the first duplicate (follower) that was told "in progress" before the first request (leader) had its answer; nil if there is none.

@@ -83,8 +83,8 @@ func (r *runner) serial(ctx context.Context, cases []Case, sticky bool) {
 	all.Wait()
 }
 
-// beside runs cases at the same time, Options.Parallel at most. It returns when each has ended, or only waits for late effects: it has then given
-// back its slot, the permission to disturb others. r.trials counts those still at work.
+// beside runs cases at the same time, Options.Parallel at most. It returns when each has ended, or only waits for late effects
+// and disturbs no other case any more. r.trials counts those still at work.
 func (r *runner) beside(ctx context.Context, cases []Case) {
 	slots := make(chan struct{}, r.o.Parallel)
 	var all sync.WaitGroup

@@ -40,7 +40,7 @@ type gate struct {
 	open    func()        // lets the handler go on; nil: it goes on by itself
 }
 
-// release lets the operation go on. Later calls do nothing.
+// release lets the request go on that the suite holds at work in the server. Later calls do nothing.
 func (g *gate) release() {
 	if g.open != nil {
 		g.open()

@@ -16,7 +16,8 @@ type process struct {
 	running sync.WaitGroup // counts these handlers; Server.mu is held when one is added
 }
 
-// newProcess returns a process; its context ends with life, or by kill.
+// newProcess returns a process of the mock server, which a restart fault ends by kill: its handlers run under its context, which
+// also ends with life.
 func newProcess(life context.Context) *process {
 	p := &process{}
 	p.Context, p.kill = context.WithCancel(life)

@@ -117,7 +117,8 @@ func (r Reply) NotBefore() (time.Time, bool) {
 	return at, found
 }
 
-// afterHeader is NotBefore by Retry-After alone.
+// afterHeader returns the time until which the reply's Retry-After header asks the client to wait; false if it has none that can
+// be read.
 func (r Reply) afterHeader() (time.Time, bool) {
 	text := strings.TrimSpace(r.RetryAfter)
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {

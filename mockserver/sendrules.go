@@ -62,7 +62,8 @@ type observation struct {
 	done     bool    // finish was called
 }
 
-// newSendRules returns empty rules, and starts the run of cfg's referee.
+// newSendRules returns the checks that a server makes of its clients' sends, with nothing seen so far, and starts the run of
+// cfg's referee (it judges the client at the end), if there is one.
 func newSendRules(cfg *Config, ledger *Ledger) *sendRules {
 	w := &sendRules{cfg: cfg, ledger: ledger, referee: cfg.Referee}
 	w.reset()

@@ -79,7 +79,8 @@ func (v *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// steer obeys the query parameters sleep, fail and crash. False: the request is answered.
+// steer does as the query parameters of a request say: sleep waits, fail answers with an error status, crash panics. It returns
+// false if the request is answered by that, and must not be executed.
 func (v *service) steer(w http.ResponseWriter, r *http.Request) bool {
 	query := r.URL.Query()
 	if text := query.Get("sleep"); text != "" {

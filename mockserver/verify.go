@@ -8,8 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// unverified returns the refusal of a request with a signature that Config.Verify refuses, else nil. arrived is the
-// request before unmoved, since that is the signed form.
+// unverified returns the answer 401 to a request with a signature that Config.Verify refuses; nil if it accepts it, or is not
+// set. arrived is the request as it came, before its path was shortened, since that form was signed.
 func (s *Server) unverified(arrived *http.Request, body []byte) *keylayer.Answer {
 	if s.cfg.Verify == nil {
 		return nil

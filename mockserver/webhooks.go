@@ -117,7 +117,7 @@ type letter struct {
 	fault   EventFault
 }
 
-// newEvents returns nil if w is nil.
+// newEvents returns the sender of the webhook events that w configures; nil if w is nil.
 func newEvents(w *Webhooks) *events {
 	if w == nil {
 		return nil

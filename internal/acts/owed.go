@@ -10,8 +10,8 @@ import (
 
 // This file decides who hands a result to OnResult, and who is told of an end.
 
-// IsReserved reports whether only the writer of a record's state may hand that state to OnResult now: until from. earlier is the same time of the state before.
-// If both are equal, the state before is still being delivered by some process, and nothing is reserved. (Invariant 53.)
+// IsReserved reports whether only the writer of a record's state may hand it to OnResult now: until from. earlier is the same time of the state
+// before. If both are equal, the state before is still under delivery, and nothing is reserved. (Invariant 53.)
 func IsReserved(from, earlier, now time.Time) bool { return from.After(now) && !from.Equal(earlier) }
 
 // Handing is the next step of a process with an owed result.

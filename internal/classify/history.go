@@ -62,7 +62,7 @@ func (h *History) addNotSent(v Verdict) (known Verdict, kept bool) {
 	return v, false
 }
 
-// setLatest lets v count until a later attempt says more.
+// setLatest makes v the verdict on all attempts so far, until a later attempt says more.
 func (h *History) setLatest(v Verdict) { h.latest, h.counts = v, true }
 
 // keep returns the verdict that counts so far. Its Again, whether another attempt may follow, is that of the latest attempt.

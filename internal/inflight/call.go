@@ -119,7 +119,8 @@ func (d *doing) GiveUp(cause error) { d.cancel(cause) }
 // Panicked returns the value of the call's panic, once the call is over.
 func (p *panics) Panicked() any { return p.panicked }
 
-// PanickedLate returns the value of a panic after Answer. It is for the caller of Run, once Run has returned.
+// PanickedLate returns the value of a panic that came after the callers had their answer; nil if there was none. It is for the
+// caller of Run, once Run has returned.
 func (p *panics) PanickedLate() any { return p.late }
 
 // Deserted reports whether nobody would learn of a panic of the call, since its first caller has left or has its answer. It is asked when the call is

@@ -80,7 +80,7 @@ func (w *Work) Visit() {
 	w.since = now
 }
 
-// Return notes that the function of the program has returned.
+// Return notes that the function of the program, entered by Visit, has returned: waits for this work may last again.
 func (w *Work) Return() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

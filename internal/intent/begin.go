@@ -16,7 +16,7 @@ type FailedBegin struct {
 	Key       CallKey
 }
 
-// Looks reports whether a call whose Begin failed reads the records of its keys, to say what happened. Otherwise the outcome is unknown: the record may be
+// Looks reports whether a call with a failed Begin reads the records of its keys for its error. Otherwise the outcome is unknown: the record may be
 // there, or a lagging server of a shared journal may answer the read. (Invariant 19.)
 func (f FailedBegin) Looks() bool {
 	return !f.Uncertain && (f.Key.Random || f.NotAsked || !f.Shared)
@@ -31,8 +31,8 @@ func (f FailedBegin) Why() operation.Trouble {
 	return operation.IsNotSent
 }
 
-// NamesByRecord reports whether the error of a failed Begin with an unknown outcome names the key only if the record under it allows that; then the caller
-// reads the record. (Invariant 17.)
+// NamesByRecord reports whether the error of a failed Begin with an unknown outcome names the key only after a read of the record under it: only some
+// records allow it. (Invariant 17.)
 func (f FailedBegin) NamesByRecord() bool { return !f.Key.Named(SeesNothing) }
 
 // TakesKept reports whether a call whose Begin has failed returns the recorded answer of an earlier operation under its key. says is its reaction to that
@@ -58,8 +58,8 @@ const (
 	AsFailedBegin                   // FailedBegin decides
 )
 
-// Says returns the kind of error for a call that found no place (account and key) for its operation in the journal. Nothing was begun or sent. (Invariants 17,
-// 19 and 38.)
+// Says returns the kind of error for a call without a place (account and key) for its operation in the journal. Nothing was begun or sent.
+// (Invariants 17, 19 and 38.)
 func (f FailedPlace) Says() PlaceError {
 	switch {
 	case f.Unnamed:
@@ -109,8 +109,8 @@ type Unlooked struct {
 	Key       CallKey
 }
 
-// Says returns what the error of a call that began nothing can say before it reads the records of its keys. No other call has begun a random key. (Invariants
-// 17 and 19.)
+// Says returns the statement of an error before any read of the call's keys: the call has begun nothing. No other call has begun a random key.
+// (Invariants 17 and 19.)
 func (u Unlooked) Says() Saying {
 	switch {
 	case u.Unread || u.Uncertain:
@@ -155,7 +155,8 @@ const (
 	LooksFirst                      // nothing yet: it looks at its keys
 )
 
-// Says returns what the error of a call that began nothing says of one of its keys, by the record there and by other calls that run it. (Invariants 17 and 19.)
+// Says returns the statement of an error about one key of a call without a begun operation, by the record there and by other calls under way.
+// (Invariants 17 and 19.)
 func (k AtKey) Says() Saying {
 	found := k.Glance == SeesOpen || k.Glance == SeesEnded
 	switch {
@@ -181,7 +182,8 @@ type Similar struct {
 	Leased  bool // another process has it
 }
 
-// Says returns what the error of a call without a key, which began nothing, says of an operation that may be of the same request. (Invariants 17 and 19.)
+// Says returns the statement of an error about an operation, maybe of the same request, for a call without a key and without a begun operation.
+// (Invariants 17 and 19.)
 func (s Similar) Says() Saying {
 	switch {
 	case s.Strange:

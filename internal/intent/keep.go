@@ -55,14 +55,15 @@ func (p KeysPlace) KeepsKey(keep time.Duration) time.Duration {
 	return keep
 }
 
-// Linked returns the record of an operation that names its successor, begun by a person's act under the key by. The record is kept for ever then: before the
-// successor is sent, the end of this one must be found. (Invariants 34 and 54.)
+// Linked returns the record of an operation with the name of its successor, begun by a person's act under the key by. The record is kept for ever
+// then: before a send of the successor, its end must be found. (Invariants 34 and 54.)
 func Linked(old persist.Record, by string) persist.Record {
 	old.ReplacedBy, old.KeepKey = by, 0
 	return old
 }
 
-// Unlinked returns the record without the key of a successor, since the act that named it has begun nothing. The record stays kept for ever. (Invariant 54.)
+// Unlinked returns the record without the key of a successor, since the act behind it has begun nothing. The record stays kept for ever. (Invariant
+// 54.)
 func Unlinked(old persist.Record) persist.Record {
 	old.ReplacedBy = ""
 	return old

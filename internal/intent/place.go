@@ -106,8 +106,8 @@ func MayTakePlace(at, base string, beside []persist.Record) bool {
 	return !forgotten
 }
 
-// MayHaveSecondPlace reports whether another record of the same key, of another scope, may stand beside this one: it names scopes, stands under base, the
-// account without scopes, and its key is not made for one call. (Invariant 38.)
+// MayHaveSecondPlace reports whether another record of the same key, of another scope, may stand beside this one: it names scopes, stands under base,
+// the account without scopes, and has no key of one call alone. (Invariant 38.)
 func MayHaveSecondPlace(rec *persist.Record, base string) bool {
 	return len(rec.Scopes) > 0 && rec.Account == base && !rec.KeyOfOneCall()
 }

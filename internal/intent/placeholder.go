@@ -27,8 +27,8 @@ func Placeholder(next *persist.Record, id persist.ID, wire string, now time.Time
 	}
 }
 
-// EndedPlaceholder returns a placeholder, a record that keeps the key of a skipped try unused, as ended: settled as absent, since nothing was sent under it.
-// (Invariants 1 and 54.)
+// EndedPlaceholder returns a placeholder, a record to keep the key of a skipped try unused, as ended: settled as absent, since nothing was sent under
+// it. (Invariants 1 and 54.)
 func EndedPlaceholder(rec persist.Record, now time.Time) persist.Record {
 	rec.State, rec.HoldReason, rec.Effect, rec.Finished = persist.StateSettled, "", persist.EffectAbsent, now
 	return rec
@@ -40,7 +40,7 @@ func WantsPlaceholder(elder Relative, stands bool, at *persist.Record) bool {
 	return !elder.Named && (!stands || IsSkipped(at) && !at.State.Final())
 }
 
-// IsSkipped reports whether a record is a placeholder: no operation, but a record that keeps the key of a skipped try unused. (Invariant 54.)
+// IsSkipped reports whether a record is a placeholder: no operation, but a record to keep the key of a skipped try unused. (Invariant 54.)
 func IsSkipped(rec *persist.Record) bool { return persist.IsSkipped(rec.Acts) }
 
 // LeftNothing reports whether the operation for which the placeholder o was written, a later try of its key, had no effect: no record of it stands, and none

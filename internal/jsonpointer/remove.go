@@ -42,7 +42,7 @@ type token struct {
 	each bool
 }
 
-// tokens returns the steps of a pointer.
+// tokens returns the member names and indexes of a JSON pointer, unescaped, in order. pointer is not empty.
 func tokens(pointer string) (all []token) {
 	for name := range strings.SplitSeq(pointer[1:], "/") {
 		all = append(all, token{name: unescape(name)})

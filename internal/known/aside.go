@@ -25,8 +25,9 @@ type aside struct {
 // asideMost bounds the number of operations kept. Of more, some are tried again sooner.
 const asideMost = 10_000
 
-// Note keeps an operation that has just failed: until least after now for the first failure, twice as long for each further failure in a row, and
-// never longer than most. If there are too many, it forgets others.
+// Note keeps an operation that this client alone could not send just now, so that it is left alone: until least after now for the
+// first failure, twice as long for each further failure in a row, and never longer than most. If there are too many, it forgets
+// others.
 func (a *Aside) Note(id persist.ID, now time.Time, least, most time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

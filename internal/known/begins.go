@@ -40,7 +40,7 @@ func (b *Begins) Leave(id persist.ID, made bool) {
 	b.set(id, at)
 }
 
-// set notes the knowledge of the operation, or forgets it if there is nothing to know any more. The caller holds mu.
+// set stores the counts of Begins and watches of an operation, or forgets the operation if both are zero. The caller holds mu.
 func (b *Begins) set(id persist.ID, at begins) {
 	if at.underWay == 0 && at.watches == 0 {
 		delete(b.now, id)
@@ -52,7 +52,8 @@ func (b *Begins) set(id persist.ID, at begins) {
 	b.now[id] = at
 }
 
-// Watch returns a watch over the Begins of the operation. Its End must follow.
+// Watch starts to watch the Begins of an operation in this process; the End of the result must follow. A call that has read "no
+// record" so learns whether another call began the operation meanwhile.
 func (b *Begins) Watch(id persist.ID) Watch {
 	b.mu.Lock()
 	defer b.mu.Unlock()

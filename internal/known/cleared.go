@@ -14,14 +14,15 @@ type Cleared[K comparable] struct {
 	doubts uint64
 }
 
-// Has reports whether nothing of the request is unresolved.
+// Has reports whether an earlier read has shown that no operation with this request is unresolved, and nothing has put that in
+// doubt since.
 func (c *Cleared[K]) Has(request K) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at[request]
 }
 
-// Doubts returns the number of doubts so far, for Clear.
+// Doubts returns the number of calls of Doubt so far, to be handed to Clear after a read of the journal.
 func (c *Cleared[K]) Doubts() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

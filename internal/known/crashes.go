@@ -17,7 +17,7 @@ type Crashes struct {
 // crashesMost bounds the number of operations kept. Of more, some are tried again sooner.
 const crashesMost = 10_000
 
-// Note keeps an operation until that time.
+// Note keeps an operation whose run has ended in a panic: this process leaves it alone until that time.
 func (c *Crashes) Note(id persist.ID, until, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

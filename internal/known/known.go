@@ -94,14 +94,15 @@ func (n *Notes) Lost(rec *persist.Record, until time.Time) {
 	n.recipes[rec.Account][rec.Recipe]++
 }
 
-// Shown notes the record's appearance in the journal.
+// Shown ends the note of a record whose Begin had no answer: the record was seen in the journal.
 func (n *Notes) Shown(id persist.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.forget(id)
 }
 
-// forget ends the note of a lost record, in all maps. It does nothing without a note. The caller holds mu.
+// forget ends the note of a record that might yet have appeared, in all maps. It does nothing without a note. The caller holds
+// mu.
 func (n *Notes) forget(id persist.ID) {
 	note := n.lost[id]
 	if note == nil {
@@ -146,7 +147,8 @@ func (n *Notes) MayAppear(id persist.ID, now time.Time) bool {
 	return n.lives(id, now)
 }
 
-// lives reports whether a lost record may still be sent, and ends its note otherwise. The caller holds mu.
+// lives reports whether a record after a Begin without an answer may still be sent by now, if it appears. Otherwise it ends the
+// note of it. The caller holds mu.
 func (n *Notes) lives(id persist.ID, now time.Time) bool {
 	note := n.lost[id]
 	if note != nil && now.After(note.until) {
@@ -156,9 +158,10 @@ func (n *Notes) lives(id persist.ID, now time.Time) bool {
 	return note != nil
 }
 
-// Like returns a lost record of an account under a generated key, if it may be of the same request as rec and has
-// another key. fingerprintBy returns the request's fingerprint by another recipe. If this is not known, records of the
-// same place count as of the same request. Of the result only the ID, Generated and Credentials are known.
+// Like returns a record that may yet appear in the journal (its Begin had no answer), if it may be of the same request as rec,
+// under a generated key other than rec's. It is for calls without a key. fingerprintBy returns the request's fingerprint by
+// another recipe (version of the rules for it). If this is not known, any record of the same method, path and origin counts. Of
+// the result only the ID, Generated and Credentials are known.
 func (n *Notes) Like(account string, rec *persist.Record, now time.Time, fingerprintBy func(recipe string) (sum []byte, known bool)) (like persist.Record, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -182,7 +185,7 @@ func (n *Notes) Like(account string, rec *persist.Record, now time.Time, fingerp
 	return persist.Record{}, false
 }
 
-// record returns the known fields of a lost record. The caller holds mu.
+// record returns what is known of a record that may yet appear: ID, Generated and Credentials. The caller holds mu.
 func (n *Notes) record(id persist.ID) persist.Record {
 	return persist.Record{ID: id, Generated: n.lost[id].generated, Credentials: n.lost[id].owner}
 }
@@ -198,7 +201,7 @@ func (n *Notes) Unrecorded(id persist.ID, cause error, until time.Time) {
 	n.answers[id] = answer{cause, until}
 }
 
-// Recorded notes the recording of the answer to an operation.
+// Recorded ends the note of an answer given to callers: the journal has recorded it.
 func (n *Notes) Recorded(id persist.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -225,9 +228,9 @@ func (n *Notes) Full(id persist.ID) bool {
 	return len(n.lost)+len(n.answers) >= cmp.Or(n.Most, Most) && n.lost[id] == nil
 }
 
-// Look looks at most notes of each kind. It ends a note at its time, or if the journal, asked by get, shows its record:
-// a lost one now there, an unrecorded one now final or gone. A damaged record is there and not final. Look ends with
-// any other error of get.
+// Look checks up to most notes of each kind against the journal, and ends those that are settled: past their time, or because
+// get, a read of the journal, finds the record after a Begin without an answer, or shows that an answer is recorded or its record
+// gone. A damaged record is there, and not final. Look ends with any other error of get.
 func (n *Notes) Look(now time.Time, most int, get func(persist.ID) (persist.Record, error)) error {
 	lost, answers := n.living(now, most)
 	for _, id := range lost {
@@ -252,7 +255,8 @@ func (n *Notes) Look(now time.Time, most int, get func(persist.ID) (persist.Reco
 	return nil
 }
 
-// living returns most operations with live notes of each kind. It ends each note met after its time.
+// living returns up to most operations of each kind of note that still counts: records that may yet appear, and answers that may
+// not be recorded. It ends each note met after its time.
 func (n *Notes) living(now time.Time, most int) (lost, answers []persist.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -76,7 +76,8 @@ func (l *Looks[K, V]) Share(ctx context.Context, patience time.Duration, key K, 
 	}
 }
 
-// await waits for the end of a look. Errors: the cause of ctx; errLookLate if late comes first.
+// await waits for the end of a read that another caller makes. Errors: the cause of ctx; errLookLate if late comes first, so that
+// nobody waits without an end.
 func (l *look[V]) await(ctx context.Context, late <-chan time.Time) error {
 	select {
 	case <-l.over:
@@ -88,8 +89,9 @@ func (l *look[V]) await(ctx context.Context, late <-chan time.Time) error {
 	}
 }
 
-// enter returns the place of a caller: its own look, and the one to be awaited before; nil: none is under way. Without
-// own the other look is the result. An own look needs run, or leave.
+// enter adds a caller to the queue of reads (looks) at key. other is the read that the caller awaits first; nil: none is under
+// way. own is the next read, which this caller then makes by run, or gives up by leave; nil: another caller makes it, and other
+// is that read.
 func (l *Looks[K, V]) enter(key K) (own, other *look[V]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +111,7 @@ func (l *Looks[K, V]) enter(key K) (own, other *look[V]) {
 	return q.next, q.current
 }
 
-// advance makes the next look the one under way. The one before is over.
+// advance makes own, the next read in the queue at key, the one under way, since the read before it is over.
 func (l *Looks[K, V]) advance(key K, own *look[V]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +119,8 @@ func (l *Looks[K, V]) advance(key K, own *look[V]) {
 	q.current, q.next = own, nil
 }
 
-// leave gives up the next look before it has begun. Those waiting for it enter again.
+// leave gives up own, a read that this caller was to make next, before it has begun: the caller does not wait any longer. Others
+// that wait for it enter the queue again, and one of them makes it.
 func (l *Looks[K, V]) leave(key K, own *look[V]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,11 +135,12 @@ func (l *Looks[K, V]) leave(key K, own *look[V]) {
 	close(own.over)
 }
 
-// newLook returns a look that has not ended.
+// newLook returns a read of the journal, shared by its waiting callers, that has not ended. Its error stands if it ends by a
+// panic.
 func newLook[V any]() *look[V] { return &look[V]{over: make(chan struct{}), err: errLookEnded} }
 
-// run makes a look, closes own.over, and forgets the queue if no caller waits for another look. A panic of f goes
-// on.
+// run makes a read by f, hands its result to all who wait for own, and forgets the queue if no caller waits for another read. A
+// panic of f goes on; the others then get errLookEnded.
 func (l *Looks[K, V]) run(key K, own *look[V], within context.Context, f func(context.Context) (V, error)) (V, error) {
 	defer func() { // also after a panic
 		l.mu.Lock()

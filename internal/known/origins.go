@@ -24,8 +24,8 @@ type origin struct {
 // originsMax bounds the remembered origins. An origin beyond it is tried at any time.
 const originsMax = 4096
 
-// Failed notes a failed connection to the origin at now, and returns the time of the next possible try: after least, the next
-// time after twice as long, most at most. A failure before that time changes nothing.
+// Failed notes that a connection to the origin failed at now, and returns the time of the next possible try: after least, after
+// the next failure twice that, and most at most. A failure before that time changes nothing.
 func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -48,7 +48,7 @@ func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) 
 	return at.until
 }
 
-// Reached notes that an origin was reached, and so forgets its failures. was tells whether there were any.
+// Reached notes that an origin takes connections, and forgets its failures. was: it had some, so that operations may wait for it.
 func (o *Origins) Reached(name string) (was bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -22,7 +22,7 @@ type Recipes struct {
 	read    map[string][]string // by account: of earlier operations
 }
 
-// Use notes a recipe for operations begun from now on.
+// Use notes a recipe (the rules by which a request's fingerprint is made) of an operation that this process begins.
 func (r *Recipes) Use(recipe string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,8 @@ func (r *Recipes) Use(recipe string) {
 	}
 }
 
-// Of returns the recipes of an account; known is false if they have to be read from the journal.
+// Of returns the recipes, the rules for fingerprints, of an account's operations: a request without a key is compared by each.
+// known is false if some have to be read from the journal.
 func (r *Recipes) Of(account string) (recipes []string, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

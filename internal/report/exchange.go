@@ -25,7 +25,8 @@ func exchangeLines(list []Exchange) []string {
 	return lines
 }
 
-// alike reports whether two exchanges (a request with its answer) differ in their times, or in the lane of a drawing, and in nothing else.
+// alike reports whether two exchanges (a request with its answer) are equal for a reader: they may differ in their times, and in
+// the connection on which a drawing shows them.
 func alike(a, b *Exchange) bool {
 	body := func(m *Message) string {
 		if m == nil {

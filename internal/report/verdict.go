@@ -85,5 +85,5 @@ const (
 // Witnesses returns all witnesses, strongest first.
 func Witnesses() []Witness { return []Witness{Counted, Listed, Inferred, None} }
 
-// Valid reports whether w is one of Witnesses.
+// Valid reports whether w is a known kind of witness, the way in which effects were counted: one of Witnesses.
 func (w Witness) Valid() bool { return slices.Contains(Witnesses(), w) }

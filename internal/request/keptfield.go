@@ -47,7 +47,7 @@ func (s *Secrets) CheckPointers(pointers []string) error {
 	return nil
 }
 
-// tokens returns the names and indexes on the way of a JSON pointer.
+// tokens returns the member names and indexes of a JSON pointer, unescaped, from the root on.
 func tokens(pointer string) []string {
 	list := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, t := range list {

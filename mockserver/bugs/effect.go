@@ -11,7 +11,8 @@ import (
 // queuedDelay is the time from a repeat to its queued effect.
 const queuedDelay = 300 * time.Millisecond
 
-// effectBugs returns the bugs with effects unknown to the answers.
+// effectBugs returns the bugs of a server whose effects do not fit its answers: effects beside the request, or before an answer
+// that says "failed".
 func effectBugs() []Bug { return slices.Concat(besideBugs(), beforeFailureBugs()) }
 
 // besideBugs returns the bugs of a server that executes a request and still refuses it, or answers it with a stored answer. A Bug names itself, its

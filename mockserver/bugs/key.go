@@ -121,7 +121,7 @@ func quotingBugs() []Bug {
 	}
 }
 
-// boundBugs returns the bugs of a server with invalid keys.
+// boundBugs returns the bugs of a server in its answer to keys outside the bounds of length and characters.
 func boundBugs() []Bug {
 	return []Bug{
 		{

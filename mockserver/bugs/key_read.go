@@ -98,5 +98,5 @@ func passedOverBugs() []Bug {
 	}
 }
 
-// beyondASCII reports whether r is no printable ASCII character: above '~'.
+// beyondASCII reports whether r lies above the printable ASCII characters.
 func beyondASCII(r rune) bool { return r > '~' }

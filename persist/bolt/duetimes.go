@@ -139,8 +139,9 @@ type turnsOf struct {
 	recent  [64]*turn // of groups asked for before, by bits of the group
 }
 
-// of returns the turn of a group, and makes it if it is new. seq is a record of the group: a few are kept as samples, from which the group's account
-// and origin are read later. The last groups are found without the map.
+// of returns the sums over the pending records of one account and origin (a group, by its hash), and makes them if they are new.
+// seq is a record of the group: a few are kept as samples, from which account and origin are read later. The last groups are
+// found without the map.
 func (ts *turnsOf) of(group, seq uint64) *turn {
 	place := &ts.recent[group>>1%uint64(len(ts.recent))]
 	t := *place

@@ -28,8 +28,9 @@ func proofOf(s *state, about uint64) proof {
 	return p
 }
 
-// isIn reports whether the commit of this proof is the newest that the transaction sees. Otherwise another program has written to the file. state is
-// the name of the state entry.
+// isIn reports whether the commit that p identifies, the last one of this process, is still the newest in the file as tx sees it.
+// Otherwise another program has written to the file, such as a backup copied over it. state is the name of the entry that each
+// commit writes.
 func (p *proof) isIn(tx *bbolt.Tx, state []byte) bool {
 	return bytes.Equal(tx.Cursor().Bucket().Get(state), p.state[:])
 }

@@ -178,7 +178,8 @@ func parseBound(key []byte, size int) (bound, bool) {
 	return b, true
 }
 
-// compare orders keys as bbolt does, by their bytes.
+// compare compares the keys of two entries as bbolt orders them, by their bytes: by the record's number, then by the piece of its
+// body.
 func (b bound) compare(c bound) int {
 	return cmp.Or(cmp.Compare(b.seq, c.seq), cmp.Compare(b.piece, c.piece))
 }

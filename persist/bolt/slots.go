@@ -53,7 +53,8 @@ func (s slot) is(flag uint32) bool { return s.flags&flag != 0 }
 // unresolved reports whether a query for unresolved records may select the record.
 func (s slot) unresolved() bool { return s.is(slotGenerated) && s.is(slotOpen|slotUnreported) }
 
-// setState sets the flags and times of a state, a NextAttempt and a SendUntil.
+// setState sets the fields of a slot, the record's place in memory, by the record's state, NextAttempt (next) and SendUntil
+// (until).
 func (s *slot) setState(state persist.State, next, until time.Time) {
 	s.mark(slotOpen, !state.Final())
 	s.mark(slotHeld, state == persist.StateHeld)
@@ -289,7 +290,7 @@ func (s packed) contribution(seq uint64) uint64 {
 	return sum
 }
 
-// contribution returns the contribution of the slot's packed part.
+// contribution returns this record's part of the journal's digest, a sum over all records that finds damage; seq is the record's number.
 func (s slot) contribution(seq uint64) uint64 { return s.packed().contribution(seq) }
 
 // pieceContribution returns the part of a piece of a body in the digest of all bodies, which finds damage.

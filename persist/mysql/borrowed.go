@@ -97,8 +97,8 @@ func (b *borrowed) prepare(ctx context.Context, s session) error {
 	return err
 }
 
-// IsValid implements [driver.Validator]. Each connection goes back to the DB after its call, and is checked before the
-// next one.
+// IsValid implements [driver.Validator]. It is false, so that database/sql gives a connection back to the program's own DB after
+// each call, and takes and checks one anew for the next.
 func (b *borrowed) IsValid() bool { return false }
 
 // Close gives the connection back to the program's DB, with the variables of its session as they were. If they cannot be set back, the connection is

@@ -58,7 +58,8 @@ func usedRow() string {
 	return strings.Join(columns, ", ")
 }
 
-// usedColumn returns the value of a column of the table of records for a row of the table of used keys.
+// usedColumn returns the expression for a column of the table of records when a row of the table of used keys is read in its
+// place: the column of this name, 2 for swept, else NULL. A used key is what is left of an ended record.
 func usedColumn(c sqljournal.Column) string {
 	switch {
 	case slices.Contains(sqljournal.UsedColumns(), c.Name):

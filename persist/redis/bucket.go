@@ -91,7 +91,8 @@ func (j *Journal) of(id string) *bucket {
 // common order.
 const bucketBits = 8
 
-// seqOf makes a record's Seq of its number in the bucket.
+// seqOf returns the Seq of a record, which is unique in the journal, by its number in this bucket, one of the parts among which
+// Redis shares the records.
 func (b *bucket) seqOf(number uint64) uint64 { return number<<bucketBits | uint64(b.number) }
 
 // numberOf returns the number of a Seq in this bucket. It returns 0, the number of no record, if the Seq is of another

@@ -60,7 +60,9 @@ func isGreeting(commands []byte) bool {
 	return false
 }
 
-// dialer returns a function that makes connections which know whether their greeting is over. It uses the dialer of the options, if there is one.
+// dialer returns a function that makes connections by the dialer of the options, or by the usual one. Each knows whether the
+// client has sent more than its greeting (the first commands, such as AUTH): an error before that proves that no call has reached
+// the server.
 func dialer(o *goredis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial := o.Dialer
 	if dial == nil {

@@ -75,7 +75,8 @@ func (k *key) endStream(vector, in []byte) []byte {
 	return out
 }
 
-// isEnd reports whether a sealed record has nothing but its end.
+// isEnd reports whether a sealed (encrypted) record keeps only its end: key and request were erased, and the encrypted end is
+// left.
 func isEnd(sealed *persist.Record) bool { return sealed.Erased && sealed.SealedEnd != "" }
 
 // openEnd returns the record of which only its sealed end is left, once it is proved to be the one sealed for its ID. It tries all keys, since

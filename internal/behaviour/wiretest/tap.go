@@ -23,7 +23,7 @@ type Tap struct {
 	Conns   int // accepted so far
 }
 
-// serve answers the requests of one connection.
+// serve reads the requests of one connection, keeps each as it came on the wire for the test, and gives it the next prepared answer, or 200.
 func (p *Tap) serve(conn net.Conn) {
 	defer conn.Close()
 	p.mu.Lock()

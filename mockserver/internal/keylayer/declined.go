@@ -42,7 +42,7 @@ func DeclinedAnswer(p *profile.Profile) *Answer {
 	return a
 }
 
-// messageName returns the name of the text beside a code.
+// messageName returns the name of the JSON member that holds the text of an error, beside its code, in the profile's API.
 func messageName(p *profile.Profile) string {
 	if p.Name == "square" {
 		return "detail"

@@ -35,7 +35,7 @@ func ReadKey(p *profile.Profile, r *http.Request, body []byte) Reading {
 	}
 }
 
-// asIs parses a key without an encoding.
+// asIs returns the text as the key: it reads keys of APIs that send them without quotes or encoding.
 func asIs(text string) (string, error) { return text, nil }
 
 // One reads the key from the values found for it, parses and checks it. No value means no key; two are an error.

@@ -184,7 +184,8 @@ func (t *Store) Note(id Digest, a *Answer) {
 	}
 }
 
-// Noted returns the Note of an entry of a Fresh claim; nil: none.
+// Noted returns the answer that a bug has kept beside an entry by Note, to give it later; nil: none. e is from a claim of a new
+// key.
 func (t *Store) Noted(e *Entry) *Answer {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -260,7 +260,8 @@ func (d *decoder) reading(r *persist.Record) {
 	}
 }
 
-// forOperators reads status, note and history, as appendForOperators writes them.
+// forOperators reads the fields of a record that are for people: status, note and history, as appendForOperators writes them. The
+// decoder is bad after damaged bytes.
 func (d *decoder) forOperators(r *persist.Record) {
 	r.Status = int(d.varint())
 	r.Note = d.string()

@@ -135,7 +135,7 @@ func (f *fleet) enqueue(from, to int) {
 // orderKey returns the key of an order, and its id in the table.
 func orderKey(i int) string { return fmt.Sprintf("order-%05d", i) }
 
-// rolledBack reports whether the transaction of an order is rolled back.
+// rolledBack reports whether the test rolls the transaction of the i-th order back: every tenth, none of which may be sent.
 func rolledBack(i int) bool { return i%10 == 9 }
 
 // order writes one order. A failed transaction is made again with the same key, also if nobody knows whether its commit took effect.
