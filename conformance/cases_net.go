@@ -81,10 +81,9 @@ func uploadCases() []Case {
 	}
 }
 
-// aborted sends a slow operation, hangs up during the work, and asks again until the key
-// resolves. It calls check with the last answer. It tries longer holds while the retry may
-// have come before the first request; at last the case is inconclusive, without a call of
-// check.
+// aborted sends an operation that takes long, closes the connection during the work, and sends it again until the key has a final answer. It calls
+// check with that. If the repeat may have come before the first request, it tries again with a longer work; at last the case is inconclusive, without
+// a call of check.
 func (x *trial) aborted(check func(op *operation, hold time.Duration, again *answer)) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()

@@ -126,8 +126,8 @@ func (x *trial) wantEffects(op *operation, want int, what string) bool {
 	return x.spared(lost, n == want || !x.counts(), plural(want, "effect")+" of "+what, "%s of %s", x.counted(n), what)
 }
 
-// atMost checks that the count n of op's reference is at most most. It also registers a claim,
-// so that a later effect fails the case, too. It returns true if n is small enough now.
+// atMost checks that n, the counted effects of op's reference, is at most most, and returns true if so. The number is checked again at the end of the
+// case: a later effect fails it, too. what names the requests, for the report.
 func (x *trial) atMost(op *operation, most, n int, what string) bool {
 	x.claims = append(x.claims, claim{ref: op.ref, what: what, most: most, seen: n})
 	return n <= most || x.spared(tooMany(most), false, plural(most, "effect")+" of "+what, "%s of %s", x.counted(n), what)

@@ -298,7 +298,8 @@ func (d *drawer) form(s *sequence, id string, random *rand.Rand) {
 	}
 }
 
-// leave puts a request into the sequence whose client leaves before the answer: in front of all others, or anywhere.
+// leave puts a request into the sequence whose client hangs up before the answer: in front of all others, or anywhere. id is the kind of
+// its end; with slow, the work takes long enough to hang up during it.
 func (d *drawer) leave(s *sequence, id string, random *rand.Rand) {
 	s.slow = s.slow || d.delays && random.IntN(2) == 0
 	at := 0

@@ -122,8 +122,8 @@ func (s *Server) connState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// enter adds one to busy. The caller must call leave afterwards. False: the server is closed, nothing was counted,
-// and leave must not be called.
+// enter counts a call of the server as at work, so that Close waits for it; leave must follow. False: the server is closed, nothing was counted, and
+// leave must not be called.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

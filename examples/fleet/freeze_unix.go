@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// freeze stops a process; it does not notice.
+// freeze stops a process until wake; the process itself does not notice, as after a suspend of the machine.
 func freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 
 // wake lets a frozen process go on.

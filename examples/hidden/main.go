@@ -168,7 +168,7 @@ func keyOf(order int) oncehttp.Key {
 	return oncehttp.NewScope("order").Key("u1", strconv.Itoa(order))
 }
 
-// pay sends one order. A held one is no error with reconcile: Resume asks about it.
+// pay sends one order to the API. An order whose operation is held is no error in a run with reconcile: Resume asks the API about it later.
 func (a *api) pay(client *oncehttp.Client, url string, order int) error {
 	amount := 100 + order
 	if order == 0 { // the answer to it is not lost: a refusal settles nothing of an earlier send in doubt

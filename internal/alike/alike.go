@@ -255,10 +255,10 @@ func (u unresolvedNow) recipes() (recipes []string) {
 	return recipes
 }
 
-// standing returns a copy of one of the operations not ended since the listing, with another key than the call's
-// and no other scope; nil if there is none. none is true if not even one of the call's own key is left, which
-// Begin finds. like may be nil. standing removes ended operations from like, for all callers. Several of them ask
-// for different operations, as far as there are some.
+// standing returns a copy of one operation of the list like (operations that may be of the call's request), if it has not ended since the listing,
+// has another key than the call's, and no other scope; nil if there is none. none is true if not even one with the call's own key is left: that one
+// Begin finds. like may be nil. Ended operations are removed from like, for all callers. Several callers get different operations, as far as there
+// are some.
 func (l *Lookalikes) standing(ctx context.Context, like *lookalikes, call Call) (rec *persist.Record, none bool) {
 	if like == nil {
 		return nil, true

@@ -39,8 +39,8 @@ var (
 	}
 )
 
-// isMessage reports whether a body called HTML is a text for people: several words, a long word, or the name of a failure. It is false for answers of
-// an API: JSON, declared XML, and a single other word such as OK.
+// isMessage reports whether a body declared as HTML is only a text for people, such as "Service Unavailable": several words, a long word, or the name
+// of a failure. It is false for answers of an API: JSON, declared XML, and a single other word such as OK.
 func isMessage(body []byte) bool {
 	text, declared := skipProlog(fromUTF16(body))
 	text = bytes.TrimSpace(text)

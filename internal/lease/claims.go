@@ -46,8 +46,9 @@ func (c *claims) Claimed(batch []persist.Record, claim *Claim, marked time.Time)
 	})
 }
 
-// handOver gives a claim to the run of its operation, if acts.Running says so. Else running is false, and the lease is held for the pass. marked is as in
-// lease. The caller holds table.mu.
+// handOver gives a record that this client has just claimed to the run of it that is still under way here, if acts.Running allows that; running is
+// true then. Else the lease is held for the pass that claimed. marked is the time at which the claim has marked the record as maybe sent; zero: it
+// has not. The caller holds table.mu.
 func (c *claims) handOver(rec *persist.Record, marked time.Time) (running bool) {
 	at := c.table.running(rec.ID)
 	var run acts.Running

@@ -110,7 +110,8 @@ func (p Places) Namesake(ctx context.Context, rec *persist.Record) (string, erro
 	return other, nil
 }
 
-// sameOnWire reports whether the key of a record has the spelling of another one's on the wire. An erased record has a digest of the spelling.
+// sameOnWire reports whether the keys of two records are spelled alike for the API. An erased record has only a digest of the spelling;
+// true if nobody can tell.
 func (p Places) sameOnWire(ctx context.Context, standing, rec *persist.Record) (bool, error) {
 	if standing.KeyOnWire() == persist.Unkept { // nobody can tell
 		return true, nil

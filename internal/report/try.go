@@ -289,7 +289,7 @@ func (run *Run) valid(body int) bool {
 	return run.At >= 0 && run.At <= body && run.Count > 0 && len(run.Of) == 1 && !needsQuotes(rune(run.Of[0]))
 }
 
-// filled returns a command to print a body, with its long run put back.
+// filled returns a shell command that prints a message's body whose long run of equal bytes was cut out for the report: the run is made anew.
 func (s *script) filled(m *Message) string {
 	fill := fmt.Sprintf("head -c %d /dev/zero | tr '\\0' %s", m.Run.Count, shellWord(m.Run.Of))
 	return "{ printf %s " + s.word(m.Body[:m.Run.At]) + "; " + fill + "; printf %s " + s.word(m.Body[m.Run.At:]) + "; }"

@@ -30,8 +30,8 @@ type alone struct {
 	n     int           // how many operations were given back
 }
 
-// note notes n operations of a group as given back, since this client cannot act on them. A group is the operations of one account, origin and needs.
-// Its pause doubles each time, from failedPauseMin to pauseMax. If there are aloneMax groups, any other one is forgotten.
+// note notes that n claimed operations of a group were released, since this client cannot act on them. A group is the operations of one account,
+// origin and needs. Its pause doubles each time, from failedPauseMin to pauseMax. If there are aloneMax groups, any other one is forgotten.
 func (l *leftAlone) note(g group, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,8 +60,9 @@ func (l *leftAlone) served(rec *persist.Record) {
 	}
 }
 
-// wait returns the rest of the pause of a group left alone, since this client cannot act on it, and the largest number of its operations given back
-// at once, at most aloneBatchMax. Both are zero for any other group. After the pause wait is zero, and n not.
+// wait returns the rest of the pause of a group (one account, origin and needs) that this client leaves alone, since it cannot act on it, and
+// the largest number of its operations that were claimed and released at once, at most aloneBatchMax. Both are zero for any other group. After
+// the pause wait is zero, and n not.
 func (l *leftAlone) wait(g group) (wait time.Duration, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

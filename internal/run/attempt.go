@@ -10,8 +10,8 @@ import (
 // This file holds the steps of one attempt.
 
 // attempt does the steps that the drive (operation.Drive, which decides about the run) asks for, until it waits or ends. With Policy.AskFirst it
-// first asks the API for an earlier effect. If the limiter takes long before a send, the attempt is not made. The permission to send to the origin
-// (turn) is given back at the end. A send is reported once the drive has no more questions about its answer.
+// first asks the API for an earlier effect. If the rate limiter takes long before a send, the attempt is not made. The permission to send to the
+// origin (turn) is free for other runs at the end. A send is reported once the drive has no more questions about its answer.
 func (a *attempts) attempt() {
 	defer a.permit.Dismiss()
 	// tell is called once for each send, and only when nothing more can change the verdict on it.

@@ -120,9 +120,8 @@ func (a *attempts) waits(context.Context, *http.Response, error) (again bool, er
 	return true, nil
 }
 
-// limited waits for the limiter of another send. If the wait takes long, it ends the drive, and returns true:
-// the operation is given back then. After false the run goes on, and an error of the limiter is met again by
-// the attempt.
+// limited waits for the rate limiter of another send. If the wait takes long, it ends these attempts, and returns true: the operation is then
+// left to other processes, without this client's lease. After false the run goes on, and an error of the limiter is met again by the attempt.
 func (a *attempts) limited() bool {
 	if !a.permit.waitsLong() {
 		return false

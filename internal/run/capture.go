@@ -132,8 +132,8 @@ func (t *Capturing) take(d declaration) error {
 // called returns the method and path of the operation, for an error.
 func (op *preparedRequest) called() string { return op.rec.Method + " " + request.Path(op.rec.Target) }
 
-// strange reports whether nothing but the key in its context declares the request an operation, and it is at no endpoint, although the user named a
-// profile with endpoints for its URL.
+// strange reports whether Capture refuses to take this request for an operation: only the key in its context declares it one, and it is at none of
+// the endpoints of the profile that the user named for its URL.
 func (t *Capturing) strange(d declaration) bool {
 	p := t.c.cfg.profiles().at(d.req.URL)
 	return d.byContext && t.c.cfg.profiles().named(p) && len(p.Endpoints) > 0 && !t.c.cfg.reader.Endpoints.Has(d.req, p)

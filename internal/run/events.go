@@ -102,7 +102,8 @@ type Durations struct {
 	Whole, Journal, Wire, Waiting time.Duration
 }
 
-// answeredBy adds an answer to an event; nil changes nothing.
+// answeredBy sets the status and the source in an event from an answer of the server; nil changes nothing. replayed: the server marked it
+// as its stored answer.
 func (e *Event) answeredBy(a *wire.Answer, replayed bool) {
 	if a == nil {
 		return

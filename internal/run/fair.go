@@ -86,9 +86,9 @@ func (f *fairFeeder) failedHeld(err error) error {
 	return err
 }
 
-// feedFairly claims due operations, of each origin its share, whenever a worker is free, something was enqueued, or something falls due. It returns
-// when the pass is stopped, or after it has reported a failure of the journal. Then operations without a worker are given back, so that none is
-// queued any more.
+// feedFairly claims due operations, of each origin its share, whenever a worker is free, something was enqueued, or something falls due. It
+// returns when the pass is stopped, or after it has reported a failure of the journal. Then the leases of operations without a worker are given
+// up, so that none is queued any more.
 func (f *fairFeeder) feedFairly() {
 	p := f.pass
 	defer context.AfterFunc(p.draining, p.lanes.Shut)()
@@ -116,8 +116,8 @@ func (f *fairFeeder) feedFairly() {
 	}
 }
 
-// workFairly runs claimed operations, one after the other, until their queues (lanes, one for each origin) are closed. If an origin has failed since
-// the claim, the operation is given back: it stays due, and one operation alone makes the next try of the origin.
+// workFairly runs claimed operations, one after the other, until their queues (lanes, one for each origin) are closed. If an origin has failed
+// since the claim, the operation's lease is given up and it stays due: one operation alone makes the next try of the origin.
 func (f *fairFeeder) workFairly() {
 	p := f.pass
 	for {

@@ -90,8 +90,8 @@ type ownCall struct {
 // Context ends with the caller's own context, and when the call is given up.
 func (c ownCall) Context() context.Context { return c.within }
 
-// endRecord reads the record again, since it may have moved on, and ends it by end, which writes it. chosen is
-// what the person saw: if the record has moved on since, nothing is done. acts.Ending decides.
+// endRecord ends an operation by a person's act: it reads the record again, and calls end with it, which writes the end. acts.Ending decides whether
+// it may be ended. chosen is what the person saw: if the record has changed since, nothing is done.
 func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chosen Chosen, end func(persist.Record) error) error {
 	rec, err := e.journal.Get(ctx, id)
 	if clear, ok := sealedRecord(&rec, err); ok && endsSealed(name) {

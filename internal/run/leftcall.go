@@ -143,8 +143,8 @@ func (l *leftRecord) withdraw(ctx context.Context, e *engine, name string, op *p
 	return l.tell(e.unbegun.errorAfterRead(ctx, name, op.named, false, cause, l.why))
 }
 
-// takeBack forgets an operation that was never sent, or settles it as absent; operation.WithdrawnBeside decides between the two. It returns false if
-// the operation may still be sent: the journal failed, or the record has changed (operation.Freed).
+// takeBack takes back an operation that its call has begun, left to others during a wait, and never sent: it is forgotten, or settled as absent
+// (operation.WithdrawnBeside). It returns false if the operation may still be sent: the journal failed, or the record has changed since.
 func (l *leftRecord) takeBack(ctx context.Context, e *engine) bool {
 	rec := &l.rec
 	keeps, err := e.places.IsKept(ctx, rec)

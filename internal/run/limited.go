@@ -172,8 +172,8 @@ func (v *drives) driveAfter(rec *persist.Record, t *turn) (d drove) {
 	return drove{}
 }
 
-// retaken reads an operation again that was given back for the wait for its limiter: operation.MayRetake decides whether the run may go on. It
-// returns nil if not, if the record cannot be read, or if the pass was stopped. It takes no lease: adopt does so.
+// retaken reads an operation again that was left to other processes during the wait for its rate limiter: operation.MayRetake decides whether
+// the run may go on with it. It returns nil if not, if the record cannot be read, or if the pass was stopped. It takes no lease: adopt does so.
 func (v *drives) retaken(id persist.ID) *persist.Record {
 	p := v.pass
 	e := p.c.engine

@@ -46,8 +46,8 @@ type drove struct {
 	turn    *turn // the limiter takes long, and the operation was given back; nil else. The receiver waits for it, or stops it
 }
 
-// turns returns the bound on the sends of the pass: a fair Run gives each origin a number of turns, the permissions to send. A Resume has only its
-// workers as a bound.
+// turns returns the bound on the sends of the pass: a Run with shares for each origin gives each a number of turns, the permissions to send. A
+// Resume has only its workers as a bound.
 func (p *pass) turns() lanes.Turns {
 	if p.lanes == nil {
 		return lanes.Free{}

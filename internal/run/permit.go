@@ -28,10 +28,9 @@ type permit struct {
 	refused  error       // of the limiter before the first attempt; then no token is fetched
 }
 
-// Admit waits for the limiter of the record's origin, and in a fair Run for a turn to send, until ctx ends or
-// the call drains. Draining does not end the wait for a hop, a redirect's request: it is part of an attempt on
-// the wire. After nil, Dismiss must follow; an admitted run does not wait again before that. errLimited: the
-// limiter takes long, see limitLeaving.
+// Admit waits for the rate limiter of the record's origin, and in a Run with shares for each origin for a turn, the permission to send there;
+// until ctx ends or the client is closing. The latter does not end the wait of a hop, a redirect's request: it is part of an attempt on the
+// wire. After nil, Dismiss must follow; an admitted run does not wait again before that. errLimited: the limiter takes long, see limitLeaving.
 func (p *permit) Admit(ctx context.Context, hop bool) error {
 	t := p.task
 	if p.admitted || t.cfg.Limiter == nil && !p.fair {
@@ -124,8 +123,8 @@ func (p *permit) take(t *turn) error {
 	return err
 }
 
-// needed returns the number of requests before and with the next send, if the operation is given back now: 1,
-// or 2 with a lookup, since the lookup is made again just before the send.
+// needed returns the number of requests that the rate limiter must allow up to the next send, if the operation is left to others during the
+// wait: 1, or 2 with a lookup by the business reference, since the lookup is then made again just before the send.
 func (p *permit) needed() int {
 	if p.task.givenNow().AsksFirst(p.task.drive.InDoubt()) {
 		return 2
@@ -157,9 +156,9 @@ func (p *permit) waitsLong() bool {
 	return true
 }
 
-// mayBegin waits for a run's turn, the permission to send to its origin, in a fair Run. It returns false if the pass was stopped, or if others have
-// found meanwhile that the origin takes no connections, unless this run alone tries it again. If a limiter returns an error, the first send asks it
-// again, and reports it; a token that is needed before is not asked for.
+// mayBegin waits for a run's turn, the permission to send to its origin, in a Run with shares for each origin. It returns false if the pass was
+// stopped, or if others have found meanwhile that the origin takes no connections, unless this run alone tries it again. If a limiter returns an
+// error, the first send asks it again, and reports it; a token that is needed before is not asked for.
 func (p *permit) mayBegin() bool {
 	t := p.task
 	err := p.Admit(t.call.Context(), false)
@@ -171,8 +170,9 @@ func (p *permit) mayBegin() bool {
 	return !p.fair || t.engine.origins.Open(t.rec.Origin, t.rec.ID)
 }
 
-// parksLate is called before a run waits for a limiter and keeps its operation; over must be called after the wait. If the wait takes more than a
-// third of a lease, a fair Run claims nothing of the origin until its end, and gives the queued operations of the origin back.
+// parksLate is called before a run waits for a rate limiter and keeps its operation; over must be called after the wait. If the wait takes
+// more than a third of a lease, a Run with shares for each origin claims nothing more of this origin until the end of the wait, and gives
+// up the leases of operations queued for it: other processes may send them.
 func (p *permit) parksLate() (over func()) {
 	t := p.task
 	if !p.fair {

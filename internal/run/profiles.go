@@ -76,7 +76,7 @@ func (k clientProfiles) known(rec *persist.Record) *profile.Profile {
 	return nil
 }
 
-// knows reports whether a profile of the needs' name and version is the client's or built in.
+// knows reports whether this client knows the profile that a record needs, by name and version: it is one of the Config's, or built in.
 func (k clientProfiles) knows(n persist.Needs) bool {
 	if n.IsProfile(k.cfg.Profile.Name, k.cfg.Profile.Version) {
 		return true

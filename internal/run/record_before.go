@@ -25,7 +25,7 @@ type existing struct {
 	ending  *ending  // writes the end, if no send is needed
 }
 
-// resolve decides how the call goes on if its operation has a record. A result ends the call. With nil the run executes the operation, and the record
+// resolve decides how a call goes on if its operation has a record. A result ends the call. With nil the run executes the operation, and the record
 // is marked as maybe sent. If another process changes the record meanwhile (ErrStale), resolve reads it again and decides anew, at most three times
 // in all.
 func (x existing) resolve(op *preparedRequest) *result {
@@ -70,9 +70,9 @@ func (x existing) keptAnswer(op *preparedRequest) *result {
 	return res
 }
 
-// resolveOnce is one try of resolve, on the record as it was last read. Only adopt allows a send of the
-// operation after it; askAgain allows a request for its answer. What a caller is told about an end is noted in
-// the record first, where a person must know that later (marks).
+// resolveOnce decides, on the record as it was last read, how a call goes on with its existing operation. A result ends the call; nil: the run sends
+// the operation (adopt), or asks for its answer again (askAgain). What a caller is told about an end is noted in the record first, where a person
+// must know that later (marks).
 func (x existing) resolveOnce(op *preparedRequest) *result {
 	t := x.task
 	rec, o := &t.rec, t.op()

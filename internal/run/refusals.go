@@ -107,7 +107,8 @@ func (f *refusals) refuseStranger(ctx context.Context, name string, id persist.I
 	return &result{err: f.strangerError(ctx, name, id, errOtherCredentials), notShared: true}
 }
 
-// unassignedCause returns the error of a call for account if an operation of its key has no account yet. The error says how to assign one.
+// unassignedCause returns the error of a call for account if an operation of its key has no account yet: it may be this account's. The error
+// says how to assign one.
 func (f *refusals) unassignedCause(ctx context.Context, id persist.ID, account string) error {
 	return fmt.Errorf("an operation of it has no account; nothing is begun until Client.Assign gives it to the account "+
 		"to which it belongs: %s, maybe to %q", f.owners.Reference(ctx, id), request.Base(account))

@@ -129,7 +129,8 @@ func skippedError(name string, rec *persist.Record) *Error {
 	return newError(name, about, fmt.Errorf("nothing was sent under it: it only says that a later try, %q, was; act on that one", rec.ReplacedBy), ErrKeyReused)
 }
 
-// refuseReplaced ends a call without a send: it is told of the operation in the place of the one that it asked for.
+// refuseReplaced ends a call without a send: a person has begun another operation (by) in place of the one under the call's key, and the error
+// tells of that one.
 func (f *refusals) refuseReplaced(ctx context.Context, name string, rec *persist.Record, by *replacement) *result {
 	if by.gone {
 		about := unclear(rec.Key)

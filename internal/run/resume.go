@@ -295,8 +295,8 @@ func isOver(rec *persist.Record, err error) bool {
 	return errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final()
 }
 
-// current reads the listed record again into rec. A record that a fair Run has claimed is not read again: if another process has changed it since,
-// the change that takes it over (adopt) fails.
+// current reads the listed record again into rec, since it may have changed. A record that a Run has just claimed is not read again: if another
+// process has changed it since, the change that takes it over (adopt) fails.
 func (s *resumption) current(ctx context.Context, listed, rec *persist.Record) (err error) {
 	// The claim has returned the record as it was written.
 	if s.pass.lanes != nil && listed.State == persist.StatePending {

@@ -15,7 +15,8 @@ type unowed struct {
 	told bool   // the logger was told of them
 }
 
-// note counts an end or a hold of an operation without a result for Config.OnResult, since a client without OnResult began it.
+// note counts an operation that has ended, or is held, and whose result no OnResult gets, since a client without OnResult began it. The logger is
+// told of the number later.
 func (u *unowed) note(key string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -46,7 +46,7 @@ func (e *sanitized) Error() string { return e.text }
 // Unwrap returns the error with its own text, for errors.Is and errors.As.
 func (e *sanitized) Unwrap() error { return e.err }
 
-// Is reports whether target is the error left out of the text.
+// Is reports whether target is the error whose text was left out here, since it may hold a secret: errors.Is still finds it.
 func (e *sanitized) Is(target error) bool { return e.around != nil && target == error(e.around) }
 
 // As sets target to the error left out of the text, if it is of this type.

@@ -298,8 +298,8 @@ func (w *world) protected(o *order) bool {
 	return o.total == 0 && !w.model.underWay(o)
 }
 
-// call makes one call, reads the answer to its end, and returns its caller's
-// verdict. The caller is told nothing if its process has died meanwhile.
+// call makes one call of an order's caller by do, reads the answer to its end, and returns the verdict that the caller draws. The caller is told
+// nothing if its process (life l) has died meanwhile.
 func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Response, error)) verdict {
 	since := w.model.calling(o, key)
 	resp, err := do()

@@ -58,8 +58,8 @@ func (l *life) later() bool {
 	return l.variant.company.build != thisBuild || l.w.plan.Setting.Changes.Builds && l.w.calm.Load()
 }
 
-// frozen returns a record of a Begin as the build of this process writes it: some later builds write a carrier or a recipe that the present one does
-// not know.
+// frozen returns a new record as the build that this process simulates writes it: some processes run a later build, with a carrier or a recipe
+// unknown to the present one.
 func (l *life) frozen(rec persist.Record) persist.Record {
 	switch {
 	case l.variant.company.build == laterCarrier && rec.Carrier == string(profile.Header):

@@ -254,7 +254,7 @@ func number(account string) int {
 	return n
 }
 
-// lastPass resumes everything due, at the end of the world. A pass that does not end within lastPassMax is a failure.
+// lastPass resumes everything due, at the end of a simulated run. A pass that does not end within lastPassMax is a failure.
 func (w *world) lastPass(c *oncehttp.Client) {
 	defer w.noPanic("the last pass")
 	ctx, cancel := context.WithTimeout(context.Background(), lastPassMax)

@@ -43,7 +43,8 @@ var (
 	_ persist.LateFinisher = lateHandle{}
 )
 
-// journalOf returns the journal for one life of a process. shared: other processes use the journal, too.
+// journalOf returns the journal as one run of a simulated process (life) sees it: the process may be killed in its calls, and has its own
+// clock. shared: other processes use the journal, too.
 func journalOf(l *life, shared bool) persist.Journal {
 	h := &handle{life: l, to: l.w.faulty(l.store), clock: l.clock}
 	if l.w.plan.Setting.Late {
@@ -264,7 +265,7 @@ func (h sharedHandle) Renew(ctx context.Context, owner string, lease time.Durati
 	return held, later(now, h.clock), h.life.heed(err)
 }
 
-// store returns the journal of the life, which must be a persist.SendClaimer.
+// store returns the journal beneath, as a persist.SendClaimer, which it must be: shared journals let processes claim operations.
 func (h sharedHandle) store() persist.SendClaimer { return h.life.store.(persist.SendClaimer) }
 
 // Sweep implements [persist.Journal]. The process may die before it. l.Now is by the clock of the process.

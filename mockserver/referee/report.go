@@ -131,7 +131,8 @@ const (
 	exchangesMax = 30
 )
 
-// evidence returns a copy of the history so far, without pairs and effects, and the start of the run.
+// evidence returns a copy of all sends and answers so far, for the rules to judge, and the start of the run. Pairs of sends and counted effects are
+// added later.
 func (r *Referee) evidence() (*evidence, time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -93,7 +93,7 @@ func appendProgress(b []byte, r *persist.Record) []byte {
 	return codec.AppendProgress(append(b, envelopePlain), r, inlineMax)
 }
 
-// appendSum appends the checksum of b. It is not complete before sealSum.
+// appendSum appends the checksum of the entry b. sealSum completes it later, once the record's number is known.
 func appendSum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, codec.Checksum(b))
 }

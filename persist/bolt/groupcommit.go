@@ -246,7 +246,7 @@ func (j *Journal) uncertain(cause error) error {
 	return fmt.Errorf("persist/bolt: %s: %w: %w; reopen the journal", j.path, persist.ErrUncertain, cause)
 }
 
-// unwritten wraps the cause of a commit definitely not in the file.
+// unwritten returns the error of a commit that is surely not in the file, because of cause: its writes had no effect.
 func (j *Journal) unwritten(cause error) error {
 	return fmt.Errorf("persist/bolt: %s: not written: %w", j.path, cause)
 }

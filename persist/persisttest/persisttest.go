@@ -113,7 +113,7 @@ func Check(h Harness) (failures map[string]error, err error) {
 	return failures, nil
 }
 
-// cases returns the cases requested by h. Without h.Durable it leaves out the durable cases.
+// cases returns the cases to run: those named in h.Cases, or all. Without h.Durable it leaves out those about a journal that is opened again.
 func (h Harness) cases() []testCase {
 	return slices.DeleteFunc(cases(), func(c testCase) bool {
 		return c.durable && !h.Durable || len(h.Cases) > 0 && !slices.Contains(h.Cases, c.name)

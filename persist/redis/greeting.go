@@ -24,7 +24,8 @@ var errGreeting = errors.New("no connection")
 // greets returns the commands with which the client begins a connection. They change nothing.
 func greets() []string { return []string{"hello", "auth", "select", "readonly", "config"} }
 
-// Write passes on one or more whole commands of the client.
+// Write sends whole commands of the client to the server. It notes once they are more than the greeting (the first commands, such as AUTH): from then
+// on a call may have reached the server.
 func (g *greeting) Write(b []byte) (int, error) {
 	g.over = g.over || !isGreeting(b)
 	n, err := g.Conn.Write(b)

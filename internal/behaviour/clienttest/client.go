@@ -46,7 +46,7 @@ func Origins() []string {
 	}
 }
 
-// On puts a client on this journal.
+// On returns a change of a Config that puts the client on this journal, and makes these further changes.
 func On(j persist.Journal, changes ...func(*oncehttp.Config)) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) {
 		cfg.Journal = j

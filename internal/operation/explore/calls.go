@@ -267,8 +267,7 @@ func (m *moves) prove(w World, p, t int, pass bool) {
 	}
 }
 
-// askAgain adds the state in which client p asks the server again, under key t, for an answer that was too large to
-// keep.
+// askAgain adds the state in which client p asks the server again, under key t, for an answer too large to keep.
 func (m *moves) askAgain(w *World, p, t int) {
 	s, to := m.slice, *w
 	cfg, op := &s.Configs[p], s.read(p, w.Ops[t].Rec.Op)

@@ -9,7 +9,7 @@ import (
 
 // This file holds slow limiters: an operation is left to others, and its call goes on with it later.
 
-// limited adds the state in which the rate limiter takes long before another send, if the bounds leave that: the drive
+// limited adds the state after a long wait for the rate limiter before another send, if the bounds leave one: the drive
 // then leaves its operation to others.
 func (x *ways) limited() {
 	if proc := &x.w.Procs[x.p]; x.w.Left.Limits == 0 || x.asksAgain() || proc.Pass && !x.slice.Shared {

@@ -106,8 +106,8 @@ func (m *moves) crashes(w *World) {
 	}
 }
 
-// network adds the states in which a send of key t, lost on its way before, arrives late at the server after all, or
-// never does.
+// network adds the states after the late arrival of a send of key t, lost on its way before, or after its loss for
+// ever.
 func (m *moves) network(w *World, t int) {
 	for token, n := range w.Ops[t].Flying {
 		if n == 0 {

@@ -325,7 +325,7 @@ var ends = []rule{
 	}},
 }
 
-// shown reports whether, by the checked event, a caller of plain HTTP is shown an answer that comes with an error.
+// shown reports whether, by the checked event, a caller of plain HTTP is shown an answer beside an error.
 func (h *happened) shown() bool {
 	return h.e.Status != 0 && (h.e.Told == ToldUnknown || h.e.Told == ToldNoEffect || h.e.Told == ToldFinal)
 }

@@ -281,8 +281,8 @@ func (s *Slice) flush(w *World) {
 	}
 }
 
-// plain returns o without the fields that do not count in the model, such as counts of attempts: else equal states
-// would differ.
+// plain returns o without the fields of no importance in the model, such as counts of attempts: else equal states would
+// differ.
 func plain(o operation.Op) operation.Op {
 	o.Attempts, o.Sends, o.NextAttempt, o.SendUntil = 0, min(o.Sends, 1), time.Time{}, time.Time{}
 	if o.Hold == persist.HoldRekey || o.Hold == persist.HoldRekeyHeld {
@@ -328,8 +328,7 @@ func (w *World) driven(t int) bool {
 	return false
 }
 
-// noted reports whether a process knows that a Begin under key t was lost, and that its record may appear and be sent
-// yet.
+// noted reports whether a process knows of a lost Begin under key t: its record may appear, and be sent, yet.
 func (s *Slice) noted(w *World, t, process int) bool {
 	k := &w.Ops[t]
 	return k.Noted[process] && s.Times[w.Time]-s.Times[k.NotedAt[process]] <= window

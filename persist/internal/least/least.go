@@ -60,7 +60,7 @@ func (h *Heap[T]) Least() (of T, key int64, ok bool) {
 	return h.items[0].of, h.items[0].key, true
 }
 
-// put puts an item into a place.
+// put puts an item into a place of the heap's slice, and tells the item its place (from 1 on), so that it can be removed later.
 func (h *Heap[T]) put(i int, it item[T]) {
 	h.items[i] = it
 	*h.place(it.of) = int32(i + 1)

@@ -144,8 +144,9 @@ func (u *use) step(ctx context.Context) error {
 	return nil
 }
 
-// hear handles a message. Before the first passed test no message counts, since the connection may lead to another server.
-// The first pass wakes all listeners: they may have missed something.
+// hear handles a message of the database's channel: another process's notification, or the test of the connection that this one has sent. Before the
+// first passed test no message counts, since the connection may lead to another server. The first pass wakes all listeners: they may have missed
+// something.
 func (u *use) hear(message string) {
 	passed := u.token != "" && message == u.token
 	if passed {

@@ -102,7 +102,7 @@ func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, writ
 	}
 }
 
-// tryOr makes the next try of a write: first, if it is not nil, or else one by a statement of its own.
+// tryOr makes the next try of a write: first, if it is not nil, which is made together with other calls' writes; else one by a statement of its own.
 func (j *Journal) tryOr(first firstTry, ctx, limited context.Context, repeated bool, write func(context.Context, *sql.Conn, bool) error) (Doubt, error) {
 	if first != nil {
 		return first(ctx, limited)

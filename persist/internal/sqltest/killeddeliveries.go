@@ -230,8 +230,8 @@ func KilledDeliveries(t *testing.T, e Engine, args ...string) {
 	d.KillAll(t, append(args, d.Table)...)
 }
 
-// KillAll does the work of KilledDeliveries, with this deliverer as the process after the killed one. args are the arguments of the role "deliverer"
-// before those of Deliver.
+// KillAll runs the test KilledDeliveries: processes are killed during the delivery of a result, and this deliverer is the process after each. args
+// are the arguments of the role "deliverer" before those of Deliver.
 func (d *Deliverer) KillAll(t *testing.T, args ...string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
 	defer server.Close()

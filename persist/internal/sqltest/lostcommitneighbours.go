@@ -245,7 +245,8 @@ func (r *repeats) ended(orders, sends int) {
 	}
 }
 
-// lateEnd repeats a transaction while its first run is still open, and then commits the first run or rolls it back.
+// lateEnd is a program that repeats a transaction, as after a lost answer, while its first run is still open. Then it commits the first
+// run, or rolls it back. Both must give one operation.
 func lateEnd(r *repeats, commit bool) {
 	first := r.e.begin(r.T, sql.LevelReadCommitted)
 	payment, err := r.client.Prepare(r.request(as{}), oncehttp.Key(r.key))

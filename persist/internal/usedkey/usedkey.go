@@ -146,7 +146,7 @@ func (u *unpacker) number() uint64 {
 	return n
 }
 
-// take returns the next n bytes; nil and bad if there are fewer.
+// take returns the next n bytes of a packed record, and goes on behind them; nil if there are fewer, and bad is set.
 func (u *unpacker) take(n uint64) []byte {
 	if uint64(len(u.b)) < n {
 		u.bad = true

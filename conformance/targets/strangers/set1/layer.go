@@ -42,7 +42,7 @@ func digest(data []byte) string {
 	return string(sum[:])
 }
 
-// successes reports whether an outcome had an effect.
+// successes reports whether an answer of this status is stored: only a success, which had an effect.
 func successes(status int) bool { return status < 300 }
 
 // keyOf returns the key of a request, without quotes; "" if it has none.

@@ -86,7 +86,7 @@ func newHot() http.Handler {
 	return &hot{next: newService(), rows: map[string]row{}, reads: map[string]int{}, cache: map[string]row{}}
 }
 
-// claim returns the row of a key. True: there was none, and the caller must work.
+// claim returns the row of a key. mine is true if there was none: then the caller must execute the request.
 func (h *hot) claim(c *call) (had row, mine bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
