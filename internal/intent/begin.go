@@ -35,9 +35,9 @@ func (f FailedBegin) Why() operation.Trouble {
 // records allow it. (Invariant 17.)
 func (f FailedBegin) NamesByRecord() bool { return !f.Key.Named(SeesNothing) }
 
-// TakesKept reports whether a call whose Begin has failed returns the recorded answer of an earlier operation under its key. says is its reaction to that
-// record. Only a whole answer needs no write, and only a call that names the key gets it: an operation under a made key is another call's. (Invariants 5 and
-// 17.)
+// TakesKept reports whether a call with a failed Begin returns the recorded answer of an earlier operation under its key. says is its reaction to
+// that record. Only a whole answer needs no write. Only a call that names the key gets it: an operation under a made key is another call's.
+// (Invariants 5 and 17.)
 func (c CallKey) TakesKept(says operation.Opening) bool {
 	return !c.Keyless && says == operation.GivesAnswer
 }

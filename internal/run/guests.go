@@ -30,8 +30,8 @@ func notWaited(name string, err error) error {
 	return newError(name, unclear(""), err, ErrInFlight)
 }
 
-// profileOf returns the profile of rec (see clientProfiles.of). It may call Config.ProfileOf, a function of the user, and notes this visit in the
-// work of the call.
+// profileOf returns the profile of rec; nil if this client does not know it. It may call Config.ProfileOf, a function of the user: while that runs,
+// callers that wait for the run see it, and do not wait without an end.
 func (e *engine) profileOf(call callers, rec *persist.Record) *profile.Profile {
 	work := call.Work()
 	work.Visit()
@@ -39,8 +39,8 @@ func (e *engine) profileOf(call callers, rec *persist.Record) *profile.Profile {
 	return e.cfg.profiles().of(rec)
 }
 
-// lacks returns the lack of this client for an act on rec (see gate.lacks). It may call Config.OriginAllowed, a function of the user, and notes this
-// visit in the work of the call.
+// lacks returns what this client lacks for an act on rec (see gate.lacks). It may call Config.OriginAllowed, a function of the user: while that runs,
+// callers that wait for the run see it, and do not wait without an end.
 func (e *engine) lacks(call callers, rec *persist.Record, prof *profile.Profile, brought bool) acts.Lack {
 	work := call.Work()
 	work.Visit()

@@ -93,7 +93,7 @@ func contradictedBy(rec *persist.Record) error {
 	return fmt.Errorf("an event of the API contradicts its end, and says that it happened (%s %s); look at the API", rec.Evidence.Type, rec.Evidence.Event)
 }
 
-// endByEvidence settles an operation as happened, durably. told: a caller is told of the end now.
+// endByEvidence settles an operation as happened, durably, since an event of the API proves its effect. told: a caller is told of the end now.
 func (w *witness) endByEvidence(ctx context.Context, rec *persist.Record, told bool) error {
 	return w.writer.change(ctx, rec, func() error {
 		before, now := *rec, w.now().Round(0)

@@ -149,8 +149,7 @@ type shelf struct {
 	apart   bool // of used keys in a table of their own
 }
 
-// by returns the name of the table with this kind of records to be swept (records, or used keys apart), spelled so that a SELECT uses this
-// index.
+// by returns the name of the table with this kind of records to be swept, spelled so that a SELECT uses this index.
 func (s *sweeping) by(of shelf, index Index) string {
 	if of.apart {
 		return s.j.apart.Used(index)
