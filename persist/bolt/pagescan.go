@@ -38,8 +38,8 @@ const readMax = 1 << 20
 // depthMax bounds a tree's depth, far above the need of 2^64 entries.
 const depthMax = 48
 
-// newScanner returns a scanner for the pages of the commit with the meta page m: it checks the file before bbolt opens it. Errors:
-// persist.ErrCorrupt, if the file is too short for it.
+// newScanner returns a scanner of the file's pages, as of the commit with the meta page m. It reads them without bbolt. Errors: persist.ErrCorrupt,
+// if the file is too short for it.
 func newScanner(f io.ReaderAt, size int64, m meta) (*scanner, error) {
 	if m.pages < 2 || m.pages > uint64(size)/uint64(m.pageSize) {
 		return nil, fmt.Errorf("%w: it has %d bytes and should have %d pages of %d", persist.ErrCorrupt, size, m.pages, m.pageSize)

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Slices returns the searches of the check before a release or, if long is set, those of the command, with larger
-// bounds. Each is a set of clients, a server and a journal.
+// Slices returns the searches of the regular check or, if long is set, those of the command, with larger bounds. Each
+// is a set of clients, a server and a journal.
 func Slices(long bool) []*Slice {
 	l := list{long: long}
 	one := l.bounds(Bounds{Calls: 3, Sends: 3, Crashes: 1, Fails: 1}, Bounds{Calls: 4, Sends: 4, Crashes: 2, Fails: 2})
@@ -131,8 +131,7 @@ type list struct {
 	all  []*Slice
 }
 
-// bounds returns the bounds of a search: gate for the check before a release, command for the longer run of the
-// command.
+// bounds returns the bounds of a search: gate for the regular check, command for the longer run of the command.
 func (l *list) bounds(gate, command Bounds) Bounds {
 	if l.long {
 		return command
