@@ -38,6 +38,10 @@ func TestAuditRowsThatSayFailed(t *testing.T) {
 			for _, f := range all {
 				if f.Finding == audit.Failed {
 					failed = append(failed, f.Key+" "+f.There)
+					back := slices.Contains([]string{"Refunded", "REVERSED"}, c.cell)
+					if strings.Contains(f.Why, "taken back") != back || strings.Contains(f.Next, "before anything is sent for it under another key") != back {
+						t.Errorf("%q: %q, next %q", c.cell, f.Why, f.Next)
+					}
 				}
 				if strings.Contains(f.Next, "--happened") {
 					settled = append(settled, f.Key)

@@ -30,6 +30,10 @@ func TestAuditNamesAPrefix(t *testing.T) {
 		export := "key\n" + fmt.Sprintf(c.there, "a1") + "\n" + fmt.Sprintf(c.there, "a2") + "\n"
 		name := commandtest.WriteFile(t, filepath.Join(dir, "export.csv"), export)
 		got := commandtest.Run(t, "audit", "--journal", file+".oncehttp.db", "--against", name, "--match", "key", "--all-rows").Want(t, terminal.ExitFindings).Err
+		if out := commandtest.Run(t, "audit", "--journal", file+".oncehttp.db", "--against", name, "--match", "key", "--all-rows").Out; c.there == "%s" &&
+			(strings.Contains(out, "NEWKEY") || strings.Count(out, "send it under no other key: compare again by a field of the requests, --reference /FIELD") != 2) {
+			t.Errorf("%s: stdout\n%s", c.there, out)
+		}
 		if c.want != "" && !strings.Contains(got, "\n"+c.want) || c.want == "" && strings.Contains(got, "keys") {
 			t.Errorf("%s: stderr\n%s", c.there, got)
 		}

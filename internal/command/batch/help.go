@@ -34,10 +34,10 @@ in --dry-run and in the summary, where each row is in one class and the classes 
 up: done, accepted, duplicate, declined, invalid, rejected, mismatch, held, pending
 (the same command goes on), unknown (in doubt, and not seen as pending: the line below
 the summary says what helps), not looked at (this run did not come to it; an earlier
-one may have ended it) and stopped before a send. The summary counts the requests that
-this run sent. --expect-rows and --expect-sum refuse another file before anything is
-sent. A file with a header and no rows is refused, too, unless --expect-rows 0 says that
-it is right.
+one may have ended it) and stopped before a send. The summary counts the requests of
+rows that this run sent, and no --lookup. --expect-rows and --expect-sum refuse another
+file before anything is sent. A file with a header and no rows is refused, too, unless
+--expect-rows 0 says that it is right.
 
 Each operation is in the journal, on disk, before its first byte leaves. Running the
 same command again, also after a crash, finishes what is pending within the time for

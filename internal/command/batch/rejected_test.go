@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
@@ -49,16 +50,39 @@ func TestBatchRejectedStatus(t *testing.T) {
 	}
 }
 
-// TestLongWaitIsNamed: a 429 with a longer wait than --max-retry-after has its time in the summary.
+// TestLongWaitIsNamed: a 429 with a longer wait than --max-retry-after has its time in the summary, also at an API without keys.
 func TestLongWaitIsNamed(t *testing.T) {
 	t.Parallel()
 	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7200")
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
-	file := commandtest.WriteFile(t, "in.csv", "id\na\nb\n")
-	got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}").Want(t, terminal.ExitUnknown).Err
-	if _, step, _ := strings.Cut(got, "(429): "); !strings.HasPrefix(step, "the server wants fewer at a time (--rate); the first is due at 20") || !strings.Contains(step, "or with a longer --max-retry-after, which waits\n") {
+	for _, more := range [][]string{nil, {"--profile", "none"}} {
+		file := commandtest.WriteFile(t, "in.csv", "id\na\nb\n")
+		got := commandtest.Run(t, append([]string{"batch", file, "--url", s.URL, "--key", "o:{id}"}, more...)...).Want(t, terminal.ExitUnknown).Err
+		if _, step, _ := strings.Cut(got, "(429): "); !strings.HasPrefix(step, "the server wants fewer at a time (--rate); the first is due at 20") || !strings.Contains(step, "or with a longer --max-retry-after, which waits\n") {
+			t.Errorf("%q: stderr %q", more, got)
+		}
+	}
+}
+
+// TestPending401: a row that a lost answer left in doubt, and whose credentials are refused then, names the credentials in its next step; so does send.
+func TestPending401(t *testing.T) {
+	t.Parallel()
+	var sends atomic.Int32
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if sends.Add(1)%2 == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		http.Error(w, `{"error":"expired"}`, http.StatusUnauthorized)
+	})
+	file := commandtest.WriteFile(t, "in.csv", "id\na\n")
+	got := commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--max-attempts", "2")...).Want(t, terminal.ExitUnknown).Err
+	if !strings.Contains(got, "1 pending (401): check the credentials (-H), run the same command again") {
+		t.Errorf("stderr %q", got)
+	}
+	got = commandtest.Run(t, commandtest.Fast("send", "POST", s.URL, "-d", "{}", "--key", "k", "--journal", t.TempDir()+"/j.db", "--max-attempts", "2")...).Want(t, terminal.ExitUnknown).Err
+	if !strings.Contains(got, "next: check the credentials (-H), then run the same command again, which goes on") {
 		t.Errorf("stderr %q", got)
 	}
 }

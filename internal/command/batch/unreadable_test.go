@@ -66,3 +66,27 @@ func TestUnreadableAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestDoubtOfA202: a 202 whose answer has words against a success has a doubt, and none for a word that leaves the end open, or for little content.
+func TestDoubtOfA202(t *testing.T) {
+	t.Parallel()
+	for body, doubt := range map[string]string{
+		`{"status":"refused"}`: "/status=refused", `{"data":null,"errors":[{"message":"insufficient funds"}]}`: "/errors/0/message=insufficient funds",
+		`{"success":false,"error":"limit"}`: "/error=limit", `{"status":"pending"}`: "", `{"state":"PROCESSING"}`: "", `{}`: "", ``: "",
+		`{"pad":"` + strings.Repeat("x", 2<<20) + `"}`: "no words were looked for in it",
+	} {
+		t.Run(body[:min(len(body), 30)], func(t *testing.T) {
+			t.Parallel()
+			s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusAccepted)
+				_, _ = w.Write([]byte(body))
+			})
+			file := commandtest.WriteFile(t, "in.csv", "id\na\n")
+			got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}").Want(t, terminal.ExitOK)
+			if l := got.Only(t); l.Result != results.Accepted || !strings.Contains(l.Doubt, doubt) || (doubt == "") != (l.Doubt == "") || strings.Contains(got.Err, "1 of the accepted: the answer has ") != (doubt != "") {
+				t.Errorf("%+v; stderr %q", l, got.Err)
+			}
+		})
+	}
+}

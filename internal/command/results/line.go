@@ -14,10 +14,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/coding"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Elsewhere reports whether a row was not tried because another process is sending it.
@@ -302,6 +304,9 @@ func Failed(key oncehttp.Key, err error) Line {
 	if e.Answer != nil && !errors.Is(err, oncehttp.ErrKeyReused) { // it would show another request's answer
 		l.Status = e.Answer.Status
 		l.Bare = l.Result == Rejected && bareAnswer(e.Answer)
+		if wait := retryAfter(e.Answer); l.Result == Rejected && l.Due.IsZero() && wait > shortWait { // of what was sent once, the error has no time
+			l.Due = time.Now().Add(wait)
+		}
 		l.Dropped = e.Answer.Dropped
 		l.setBody(TextOf(e.Answer.Header, e.Answer.Body), e.Answer.BodyDropped)
 	}
@@ -323,6 +328,11 @@ func (l *Line) IsOfRecord() bool {
 func (l *Line) TakeRecord(rec *persist.Record) {
 	l.Attempts, l.Sends = rec.Attempts, rec.Sends
 	l.doubtRecorded(rec)
+}
+
+// retryAfter returns the wait for which the head of an answer asks; 0: for none.
+func retryAfter(a *persist.Answer) time.Duration {
+	return classify.Wait([]profile.Hint{{Header: "Retry-After"}}, classify.Answer{Header: a.Header}, time.Now())
 }
 
 // Standing takes what a record that kept its operation from being sent says of it. settle is the command that settles it, as far as its keys, and journal names the journal.

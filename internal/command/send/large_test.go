@@ -30,3 +30,25 @@ func TestLargeAnswerAgain(t *testing.T) {
 		}
 	}
 }
+
+// A --declined that was not looked for in a large answer is said on stderr, by the first send and by the next ones, with the way out.
+func TestLargeAnswerDeclined(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"pad":"`+strings.Repeat("a", 2<<20)+`"}`)
+	})
+	j := t.TempDir() + "/j.db"
+	for try := range 2 {
+		got := commandtest.Run(t, "send", "POST", s.URL, "-d", "{}", "--journal", j, "--key", "k", "--declined", "/status=refused").Want(t, terminal.ExitUnknown)
+		for _, want := range []string{"so that --declined was not looked for in it", "next: nothing more is sent: ask the API what came of it; oncehttp journal declined --forget VALUE --journal " + j} {
+			if !strings.Contains(got.Err, want) {
+				t.Errorf("send %d: stderr %q, want %q in it", try+1, got.Err, want)
+			}
+		}
+	}
+	if n := s.Sends.Load(); n != 1 {
+		t.Errorf("%d sends", n)
+	}
+}

@@ -66,7 +66,7 @@ Nothing is printed on stdout but this request's own final answer.
 Exit status: 0 the server did it, or took it on with a 202 and may still fail,
 which a line on stderr says; 1 it finally refused; 2 the call is wrong and nothing
 was sent; 3 the outcome is unknown, or nothing was sent: the same command again,
-with the same key, goes on.`,
+with the same key, goes on, unless a line on stderr says that nothing more is sent.`,
 		Example: `  oncehttp send POST https://api.example.com/payments -d '{"amount":100}' -H @auth.txt
   oncehttp send POST https://api.example.com/payments -d @payment.json \
       --key idemp:order:u1:o7 --journal payments.db -i`,
