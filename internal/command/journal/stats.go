@@ -104,7 +104,8 @@ settled as absent, which the journal keeps. What Ctrl-C met before anything was 
 is interrupted, which no --fail-… counts. It is known for 30 days, to the user
 and machine that tried it if the journal lies on a server; --since leaves out older ones.
 Refused is an end: an answer such as 404 or 402, for good, in the last hour or since
---since. For its number the records are read.
+--since. For its number the records are read. What has ended with an answer too large for
+--declined is unknown, and no --fail-… counts it (list --state confirmed --result unknown).
 --prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
 		Example: `  oncehttp journal stats --journal payments.db
   oncehttp journal stats --journal payments.db --since 1d --sum /amount --currency /currency --json
