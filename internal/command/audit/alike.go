@@ -17,7 +17,8 @@ import (
 // This file finds what is missing here and foreign there only since one side writes the references in other capitals, with other blanks or dashes, without zeros in
 // front, as a spreadsheet does, or without the first word of keys, or their escapes.
 
-// fold returns a text in lower case, without blanks, dashes and underscores, without the zeros in front of numbers, without the first word of keys, and unescaped.
+// fold returns a reference reduced to the part in which two spellings of it agree: unescaped, in lower case, without blanks, dashes and
+// underscores, without zeros in front of numbers, and without the word that begins generated keys.
 func fold(text string) string {
 	if plain, err := url.PathUnescape(text); err == nil {
 		text = plain
@@ -37,7 +38,8 @@ var frontZeros = regexp.MustCompile(`(^|[^0-9])0+([0-9])`)
 // butFor are the differences between alike references.
 const butFor = "capitals, blanks, dashes, zeros in front, percent signs or the first word idemp:"
 
-// addAlike indexes the match of a row below its folded text, unless an earlier row has done so. number is the row's.
+// addAlike indexes a row of an export by its folded reference, so that rows with another spelling of a reference are found. match is the row's
+// reference, and number its number in the index. A reference that is there already is not added again.
 func addAlike(tx *bbolt.Tx, match string, number []byte) error {
 	folded := fold(match)
 	if folded == "" {
@@ -50,7 +52,8 @@ func addAlike(tx *bbolt.Tx, match string, number []byte) error {
 	return b.Put(key, number)
 }
 
-// alikeTo returns the match of rows that are alike to a reference without rows, and that are no other operation's; "" if there is none.
+// alikeTo returns the reference of a row in the exports that is another spelling of the given one, which no row has; "" if there is none. Rows
+// that belong to another operation here do not count.
 func (a *audit) alikeTo(reference string) string {
 	folded := fold(reference)
 	if folded == "" {
@@ -69,8 +72,8 @@ func (a *audit) alikeTo(reference string) string {
 	return ""
 }
 
-// spelled adds to the finding of an operation without rows that the exports may have it in another spelling, and reports whether they may. Then nothing is
-// advised that sends it again.
+// spelled looks for another spelling of the reference of an operation without a row in the exports. If there is one, it says so in the finding
+// x, and returns true: then nothing may be advised that sends the operation again.
 func (a *audit) spelled(reference string, x *Finding) bool {
 	match := a.alikeTo(reference)
 	if match == "" {
@@ -82,7 +85,8 @@ func (a *audit) spelled(reference string, x *Finding) bool {
 	return true
 }
 
-// spellingHint returns a line about what is missing here and foreign there in another spelling; "" if there is nothing.
+// spellingHint returns a line for the end of the report if operations here and rows there seem to be the same but for the spelling of their
+// references; "" if there are none.
 func (a *audit) spellingHint() string {
 	if a.spellings == 0 {
 		return ""

@@ -263,7 +263,8 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	return terminal.JoinExit(nil, ses.Close())
 }
 
-// sides compares all operations and all rows.
+// sides compares both sides: first every operation of the journal with its rows in the exports, then every row that no operation has taken.
+// Before that, it marks the rows of operations done here.
 func (a *audit) sides(ctx context.Context, ses *session.Session) error {
 	a.gone = goneKeys(ctx, ses, a.theirs)
 	err := a.markDone(ctx, ses)
@@ -279,7 +280,7 @@ func (a *audit) sides(ctx context.Context, ses *session.Session) error {
 	return err
 }
 
-// check reads the flags.
+// check checks the flags, and sets what run needs of them in a: the declines, the times and the units. It reads no file.
 func (f *auditFlags) check(a *audit) (err error) {
 	if err := f.checkWords(); err != nil {
 		return err
@@ -300,7 +301,8 @@ func (f *auditFlags) check(a *audit) (err error) {
 	return err
 }
 
-// checkWords checks the flags used without parsing.
+// checkWords checks the flags that are used as they stand, such as names of columns and JSON pointers. A missing or contradictory one is an
+// error.
 func (f *auditFlags) checkWords() error {
 	switch {
 	case len(f.against) == 0:
@@ -345,7 +347,7 @@ func (f *auditFlags) checkAmounts() error {
 // namedColumn is a column of an export, and the flag with its name.
 type namedColumn struct{ flag, column string }
 
-// columns returns the columns required in an export.
+// columns returns the columns that every export must have, each with the flag that names it.
 func (f *auditFlags) columns() []namedColumn {
 	list := []namedColumn{{"--match", f.match}}
 	add := func(on bool, flag, column string) {
@@ -364,8 +366,8 @@ func (f *auditFlags) columns() []namedColumn {
 	return list
 }
 
-// unselected returns the cell against counting a row as done, such as "status=failed". It returns "" if --where selects the
-// row: in each column of --where the row has one of the values.
+// unselected returns the cell by which --where does not count a row as done, such as "status=failed"; "" if the row counts: in each column
+// named by --where it has one of the values. cell returns the row's cell of a column.
 func (f *auditFlags) unselected(cell func(column string) string) string {
 	wanted := map[string][]string{}
 	for _, w := range f.where {

@@ -10,7 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// conclude prints the counts of the findings, hints at flags for them, and the totals.
+// conclude prints the end of the report to stderr: the counts of the findings, hints at flags that would explain them, the totals, and the
+// next steps. It is called once.
 func (a *audit) conclude(stderr io.Writer) {
 	terminal.Say(stderr, "%s", a.summary())
 	for _, text := range a.theirs.hints() {
@@ -37,7 +38,8 @@ func (a *audit) conclude(stderr io.Writer) {
 	}
 }
 
-// foreignSteps returns the next steps for rows of no operation here; none if there are no such rows, or the keys are spelled otherwise there.
+// foreignSteps returns the next steps for rows of the exports that belong to no operation here. After a restore from a backup the journal may
+// have lost those. It returns none without such rows, or if the keys seem to be spelled otherwise there.
 func (a *audit) foreignSteps() []string {
 	n := a.counts["foreign"] - a.foreignAlike
 	if n == 0 || a.prefixes.hint() != "" {
@@ -58,7 +60,8 @@ func (a *audit) foreignSteps() []string {
 	return steps
 }
 
-// whileKnown returns the exception of rows that may be repeated after a restore. An API without keys has none.
+// whileKnown returns the end of a sentence that forbids repeating requests: but with the same key, while the server knows it. It returns "" if
+// no request of the journal has a key.
 func (a *audit) whileKnown() string {
 	if a.keyless && !a.keyed {
 		return ""
@@ -66,7 +69,7 @@ func (a *audit) whileKnown() string {
 	return " but with the same bytes and key while the server knows the key"
 }
 
-// allEdge reports whether nothing was compared, and nothing found but edges.
+// allEdge reports whether no operation has a row, and all findings are within --edge of the compared time. Then nothing was really compared.
 func (a *audit) allEdge() bool {
 	return a.matched == 0 && len(a.counts) == 1 && a.counts["edge"] > 0
 }

@@ -35,7 +35,7 @@ type exportRow struct {
 	Failed   string // the result of saysFailed; "" in a row counted as done
 }
 
-// where returns the file and the number of the row, and the cell by which it is not done, if there is one.
+// where names the row for a finding: its file, its number and, if it does not count as done, the cell that says so.
 func (r *exportRow) where() string {
 	if not := cmp.Or(r.Not, r.Failed); not != "" {
 		return fmt.Sprintf("%s row %d (%s)", r.File, r.Row, not)
@@ -92,8 +92,8 @@ const (
 	matchBytesMax = 4096 // of a cell in the column --match
 )
 
-// indexExports reads all exports. The temporary file is in dir. All faults of the
-// exports are returned at once.
+// indexExports reads all exports into a temporary database in dir, which finds rows by their reference. All faults of the exports are returned
+// at once. say is called with notes for the user. The caller closes the index.
 func indexExports(ctx context.Context, f *auditFlags, dir string, say func(string)) (*exportIndex, error) {
 	file, err := input.CreateTemp(dir, ".oncehttp-audit-*")
 	if err != nil {
@@ -130,7 +130,7 @@ func indexExports(ctx context.Context, f *auditFlags, dir string, say func(strin
 	return x, nil
 }
 
-// close closes the index, and removes its file.
+// close closes the index, and removes its temporary file.
 func (x *exportIndex) close() {
 	if x.look != nil {
 		_ = x.look.Rollback() // of a look
@@ -141,7 +141,8 @@ func (x *exportIndex) close() {
 	_ = os.Remove(x.path)
 }
 
-// read indexes one export.
+// read indexes one export, by its name. Faults of its content go to faults, and the next export is read; the error is for a failure of the
+// index or an interrupt, or says that there are too many faults. The same content twice is a fault: rows would count double.
 func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faults *input.Faults, say func(string)) error {
 	in, err := input.Open(name, strings.NewReader(""), os.TempDir())
 	if err != nil {
@@ -193,7 +194,8 @@ type indexing struct {
 	over  bool // nothing more is read
 }
 
-// all indexes the rows, in transactions of some of them each, until the end of the export or of the room for faults.
+// all indexes the rows of one export until its end, or until there are too many faults. It commits some thousand rows at a time, since one
+// transaction holds its rows in memory.
 func (r *indexing) all(ctx context.Context) error {
 	for !r.over && !r.faults.Full() {
 		if ctx.Err() != nil {
@@ -214,7 +216,8 @@ func (r *indexing) all(ctx context.Context) error {
 	return nil
 }
 
-// next indexes the next row. A row with a fault is counted, and noted among the faults; errors are the index's.
+// next reads and indexes one row. A row with a fault is noted among the faults, and reading goes on if it can; then next returns nil. An error
+// is one of the index.
 func (r *indexing) next(tx *bbolt.Tx) error {
 	row, number, err := r.rows.next()
 	if errors.Is(err, io.EOF) {
@@ -237,7 +240,8 @@ func (r *indexing) next(tx *bbolt.Tx) error {
 	return nil
 }
 
-// spell reads an amount of a cell. JSON has one way to write a number, unless --decimal says otherwise.
+// spell reads the amount in a cell, with the decimal mark of --decimal. JSON has one way to write a number, so that NDJSON without --decimal
+// is read as that.
 func (r *indexing) spell(text string) (results.Decimal, error) {
 	if r.rows.columns == nil && r.flags.decimal == "" {
 		return results.ParseDecimal(text)
@@ -245,7 +249,8 @@ func (r *indexing) spell(text string) (results.Decimal, error) {
 	return results.CellDecimal(text, r.flags.decimal)
 }
 
-// add indexes one row.
+// add checks one row, judges whether it counts as done, and puts it into the index under its reference. name is the export's, for messages;
+// spell reads an amount. An input.RowError is a fault of the row, any other error one of the index.
 func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number exportPlace, row map[string]string, spell func(string) (results.Decimal, error)) error {
 	fail := func(column string, err error) error {
 		return &input.RowError{File: name, Row: number.row, Line: number.line, Column: column, Err: err, More: true}
@@ -303,7 +308,8 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 	return tx.Bucket(rowsBucket).Put(append(append([]byte(r.Match), 0), number64...), value)
 }
 
-// read reads the amount and the time of a row counted as done. An error is of column.
+// read reads the amount and the time of a row that counts as done into r. currency is the column with the currency, "" if there is none. An
+// error is about column.
 func (f *auditFlags) read(r *exportRow, currency string, cell func(string) string, spell func(string) (results.Decimal, error)) (column string, err error) {
 	if f.amount != "" {
 		amount, err := spell(cell(f.amountCol))
@@ -323,7 +329,7 @@ func (f *auditFlags) read(r *exportRow, currency string, cell func(string) strin
 	return f.timeCol, f.readTime(r, cell)
 }
 
-// readTime reads the time of a row.
+// readTime reads the time of a row from the column of --time into r.At. Without --time it stays zero.
 func (f *auditFlags) readTime(r *exportRow, cell func(string) string) (err error) {
 	if f.timeCol != "" {
 		r.At, err = parseExportTime(cell(f.timeCol))
@@ -331,14 +337,15 @@ func (f *auditFlags) readTime(r *exportRow, cell func(string) string) (err error
 	return err
 }
 
-// knows reports whether there is a row with this match.
+// knows reports whether an export has a row with this reference.
 func (x *exportIndex) knows(match string) bool {
 	prefix := append([]byte(match), 0)
 	k, _ := x.look.Bucket(rowsBucket).Cursor().Seek(prefix)
 	return bytes.HasPrefix(k, prefix)
 }
 
-// markDone marks the matching rows as those of an operation done here.
+// markDone marks the rows with this reference as those of an operation that is done here. Another operation with the same reference does not
+// claim them then.
 func (x *exportIndex) markDone(match string) {
 	prefix := append([]byte(strings.TrimSpace(match)), 0)
 	c := x.look.Bucket(rowsBucket).Cursor()
@@ -347,8 +354,8 @@ func (x *exportIndex) markDone(match string) {
 	}
 }
 
-// peek returns the rows of the API's export with this text in the column matched with our operations, without those that failed or do not count.
-// Unlike markDone, it does not note them as found. nil: there is none.
+// peek returns the rows with this reference that count as done; nil if there are none. Unlike take, it does not mark them as belonging to an
+// operation.
 func (x *exportIndex) peek(match string) (all []indexedRow, err error) {
 	prefix := append([]byte(strings.TrimSpace(match)), 0)
 	c := x.look.Bucket(rowsBucket).Cursor()
@@ -364,7 +371,8 @@ func (x *exportIndex) peek(match string) (all []indexedRow, err error) {
 	return all, nil
 }
 
-// take returns the rows for match, the name of an operation: done are those selected by --where, others the rest. It marks all of them as used.
+// take returns the rows with the reference of an operation: done are those that --where counts as done, others the rest. It marks all of them
+// as belonging to an operation, so that they are not reported as foreign.
 func (x *exportIndex) take(match string) (done, others []indexedRow, err error) {
 	match = strings.TrimSpace(match)
 	prefix := append([]byte(match), 0)
@@ -392,7 +400,7 @@ type indexedRow struct {
 	fresh  bool // no operation had taken it
 }
 
-// each calls do for every row selected by --where and taken by no operation.
+// each calls do for every row that --where counts as done and that take has given to no operation. Its first error ends the calls.
 func (x *exportIndex) each(do func(indexedRow) error) error {
 	return x.look.Bucket(rowsBucket).ForEach(func(k, v []byte) error {
 		r := indexedRow{number: binary.BigEndian.Uint64(k[bytes.IndexByte(k, 0)+1:])}

@@ -10,8 +10,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lend adds the amounts of rows of an export that have no currency to the totals of the exports, in the currency of their operation rec. A row that another operation has
-// taken before (r.fresh is false) is not added again. Without --amount, and where an amount or the currency is not known, it adds nothing.
+// lend adds rows of an export without a currency to the totals of the exports, in the currency of their operation rec. A row that was added
+// for another operation before (r.fresh is false) is not added again. Without --amount, and where an amount or the currency is not known, it
+// adds nothing.
 func (a *audit) lend(rec *persist.Record, rows []indexedRow) {
 	if a.flags.amount == "" {
 		return
@@ -62,7 +63,7 @@ func (a *audit) totalLines() []string {
 	return lines
 }
 
-// addLent adds the lent rows to the totals of the exports, and returns their number.
+// addLent adds the amounts that lend has collected to the totals of the exports, and returns the number of their rows.
 func (a *audit) addLent(theirs *results.Totals) int {
 	rows := 0
 	for of, part := range a.lent.Parts {
@@ -77,7 +78,8 @@ func (a *audit) addLent(theirs *results.Totals) int {
 	return rows
 }
 
-// unnamed takes the amounts without a currency out of totals, and returns their number.
+// unnamed takes the amounts without a currency out of the totals t, since they cannot be added to those of several currencies. It returns the
+// number of their rows.
 func unnamed(t *results.Totals) int {
 	rows := t.All("").Rows
 	for _, c := range results.AllClasses() {

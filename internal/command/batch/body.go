@@ -14,8 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// setBody checks the flags for a row's body, and the Content-Type. --form decides if rows are forms; without
-// --form, the profile decides.
+// setBody checks the flags for the body of a row, puts the body's template and the spelling of numbers into needs, and sets the Content-Type.
+// Rows are sent as forms or as JSON: --form decides, and without it the profile of the API.
 func (f *batchFlags) setBody(needs *input.RowNeeds, header http.Header, p *profile.Profile) error {
 	if !f.formSaid {
 		f.form = p.Body.Default() == profile.FormBody
@@ -44,7 +44,7 @@ func (f *batchFlags) setBody(needs *input.RowNeeds, header http.Header, p *profi
 	return f.setType(header, p)
 }
 
-// sayDoubled warns of names in two braces in --body.
+// sayDoubled warns of a name in two braces in --body, such as {{name}}. Other tools put a value there; here it is sent as the text {name}.
 func sayDoubled(needs *input.RowNeeds, stderr io.Writer) {
 	if needs.Body == nil {
 		return

@@ -50,7 +50,8 @@ func (e *stuckError) Error() string { return e.err.Error() }
 // Unwrap returns the error that stopped the batch.
 func (e *stuckError) Unwrap() error { return e.err }
 
-// said returns the error in a line, with the number of a batch's rows not tried because of it.
+// said returns the error for the end of a batch that stopped because its rows could not be written to the journal. journal is the journal's
+// name; notTried is the number of rows not looked at.
 func (e *stuckError) said(journal string, notTried int) error {
 	return fmt.Errorf("stopped: %s one after the other could not be begun, and %s not looked at; the same command goes on later: %w",
 		words.Count(e.rows, "row"), words.Was(notTried), place.JournalError(journal, e.err))
@@ -59,10 +60,10 @@ func (e *stuckError) said(journal string, notTried int) error {
 // stoppedError stops a batch that cannot succeed.
 type stoppedError struct{ text, flag string }
 
-// Error says why the batch stopped, that the rest was not looked at, and by which flag.
+// Error says why the batch stopped, that the rest of the rows was not looked at, and by which flag, if it was by one.
 func (e *stoppedError) Error() string { return e.text + "; the rest was not looked at" + e.flag }
 
-// said returns the error for a batch. If notTried rows are left, the error says that the rest was not looked at; with 0 it does not.
+// said returns the error for the end of a batch. notTried is the number of rows not looked at; if it is 0, the text does not mention a rest.
 func (e *stoppedError) said(notTried int) error {
 	if notTried > 0 {
 		return e
@@ -70,14 +71,14 @@ func (e *stoppedError) said(notTried int) error {
 	return errors.New(e.text + e.flag)
 }
 
-// newBreaker returns a breaker that calls trip after most rows in a row with the same failure. A most of 0 never trips. server is the name for
-// messages.
+// newBreaker returns a breaker, which stops a batch that fails again and again. It calls trip with the error after most rows in a row with the
+// same failure; a most of 0 never trips. server is the server's name for messages.
 func newBreaker(most int, server string, trip func(error)) *breaker {
 	return &breaker{most: most, server: server, trip: trip}
 }
 
-// begin waits until a row may be begun. It returns false if ctx ended first. After each true the caller must call
-// end once.
+// begin waits until a row may be begun, and returns true; false if ctx ended first. While the server cannot be connected to, only one row at a
+// time is begun, as a probe. After each true the caller must call end once.
 func (b *breaker) begin(ctx context.Context) bool {
 	for {
 		b.mu.Lock()
@@ -99,7 +100,9 @@ func (b *breaker) begin(ctx context.Context) bool {
 	}
 }
 
-// end takes a row's line. Rows answered by the journal say nothing of the server.
+// end takes the result line of a row that begin has let through. It trips the breaker if the server cannot be connected to, if the journal
+// refuses row after row, or if enough rows in a row failed alike. Rows answered by the journal alone say nothing about the server, and do not
+// count.
 func (b *breaker) end(l *results.Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,7 +153,8 @@ func statusAndCode(g results.Group) string {
 	return " (" + text + ")"
 }
 
-// observe sees every attempt of every row.
+// observe sees every attempt of every row. A failed connection marks the server as down, and any answer as up again, which wakes the rows
+// waiting in begin.
 func (b *breaker) observe(e oncehttp.Event) {
 	if e.Kind != oncehttp.EventAnswered {
 		return
@@ -166,7 +170,7 @@ func (b *breaker) observe(e oncehttp.Event) {
 	}
 }
 
-// wake makes all waiting callers look again. Under mu.
+// wake makes all callers waiting in begin look again. The caller holds b.mu.
 func (b *breaker) wake() {
 	if b.changed != nil {
 		close(b.changed)

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// sliceSource gives the entries of a slice, and false after the last.
+// sliceSource returns a function that gives the entries of a slice, one a call, and false after the last.
 func sliceSource(entries []entry) func() (entry, bool, error) {
 	return func() (entry, bool, error) {
 		if len(entries) == 0 {
@@ -20,7 +20,7 @@ func sliceSource(entries []entry) func() (entry, bool, error) {
 	}
 }
 
-// fileSource returns a function that gives the entries of a temporary file, which are sorted, and false after the last.
+// fileSource returns a function that gives the entries of a sorted temporary file, one a call, and false after the last.
 func fileSource(r io.Reader) func() (entry, bool, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	return func() (entry, bool, error) {
@@ -34,8 +34,8 @@ func fileSource(r io.Reader) func() (entry, bool, error) {
 	}
 }
 
-// mergeEntries calls yield for the entries of all sorted sources, in the order of
-// byKey.
+// mergeEntries calls yield for the entries of all sources, in the order of their keys, then of their places in the input. Each source must be
+// sorted so itself. It holds one entry of each source in memory.
 func mergeEntries(sources []func() (entry, bool, error), yield func(entry)) error {
 	var heads entryHeap
 	pull := func(next func() (entry, bool, error)) error {
@@ -78,10 +78,10 @@ func (h entryHeap) Less(i, j int) bool { return byKey(h[i].entry, h[j].entry) < 
 // Swap implements [sort.Interface] for container/heap.
 func (h entryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-// Push appends; heap.Push calls it.
+// Push appends a source with its next entry; heap.Push calls it.
 func (h *entryHeap) Push(x any) { *h = append(*h, x.(sortedSource)) }
 
-// Pop takes the last; heap.Pop calls it.
+// Pop takes the last source off the slice; heap.Pop calls it after moving the least one there.
 func (h *entryHeap) Pop() any {
 	old := *h
 	last := old[len(old)-1]

@@ -19,7 +19,7 @@ import (
 // ordered are the rows that have not ended in this run, by their values of --ordered-by: the number of the first one of each. The zero value is empty.
 type ordered map[string]int
 
-// queues returns one queue for all workers or, if rows are ordered, one for each.
+// queues returns the channels from the reader of the input to the workers: one for all workers or, with --ordered-by, one for each worker.
 func (b *batch) queues() []chan job {
 	n := 1
 	if b.plan.orderedBy >= 0 {
@@ -32,7 +32,8 @@ func (b *batch) queues() []chan job {
 	return queues
 }
 
-// queueOf returns the same queue for all rows of one group, so one worker sends them one after the other.
+// queueOf returns the channel for a row. Rows with the same value of --ordered-by get the same one, and so the same worker, which sends them
+// one after the other.
 func (b *batch) queueOf(r *input.Row, queues []chan job) chan<- job {
 	if len(queues) == 1 {
 		return queues[0]
@@ -41,7 +42,8 @@ func (b *batch) queueOf(r *input.Row, queues []chan job) chan<- job {
 	return queues[binary.BigEndian.Uint32(sum[:])%uint32(len(queues))]
 }
 
-// doInTurn sends a row, as do does. If rows are ordered, it waits for another process that sends the row, and sends no row behind one that has not ended.
+// doInTurn sends a row, and returns its result line. With --ordered-by, it waits for another process that is sending the row. It does not send
+// a row behind one with the same value of --ordered-by that has not ended: a later run would send that one after it.
 func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
 	if b.plan.orderedBy < 0 {
 		return b.do(ctx, j)

@@ -50,7 +50,8 @@ type sampled struct {
 	number  int      // in messages
 }
 
-// add takes the next row into the sample, if it is its turn: of a large input only some rows are taken.
+// add takes the next row of the input into the sample if it is its turn. The sample is bounded: when it is full, every second row goes out,
+// and from then on half as many come in.
 func (s *sample) add(r *readRow) {
 	s.every = max(s.every, 1)
 	if r.at%s.every != 0 {
@@ -75,8 +76,8 @@ type otherKeys struct {
 	text    string // the name of the journal
 }
 
-// warning returns the sentence for the person who runs the batch: o.rows rows of the file have their requests in the journal o.text under other keys, or under their own
-// keys for another account, so that this run would send them once more. own is the account of this run; empty: none.
+// warning returns the sentence that asks or warns the user: o.rows rows of the file have their requests in the journal o.text under other
+// keys, or for another account, so that this run would send them once more. own is the account of this run; "": none.
 func (o *otherKeys) warning(b *batch, own string) string {
 	text := b.in.Name + ": the " + b.survey.sample.saying(o.rows)
 	if o.account != "" {
@@ -127,7 +128,7 @@ func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Plac
 	return nil
 }
 
-// saying returns words for a number of rows of the sample: their requests were begun before.
+// saying returns words for a number of rows whose requests were begun before. If the sample has only a part of all rows, the words say so.
 func (s *sample) saying(rows int) string {
 	if s.every == 1 {
 		return fmt.Sprintf("requests of %s were begun before", words.Count(rows, "row"))
@@ -198,7 +199,8 @@ type finder struct {
 	standing         map[int]bool // those with records under their own keys in the journal at hand
 }
 
-// inAccount returns the finding of rows that stand under their own keys in other accounts, by the accounts' names, and not in the own one.
+// inAccount returns the finding that rows were begun under their own keys in other accounts. accounts has the account's name by the row's
+// index; text names the journal. Rows that stand in the account of this run, too, are left out.
 func (f *finder) inAccount(accounts map[int]string, text string) otherKeys {
 	found := otherKeys{text: text}
 	for i, account := range accounts {
@@ -213,7 +215,7 @@ func (f *finder) inAccount(accounts map[int]string, text string) otherKeys {
 	return found
 }
 
-// newFinder returns a finder of the rows, by their keys and by their requests.
+// newFinder returns a finder, which looks up rows of the input by the hash of their key and by that of their request.
 func newFinder(rows []sampled) finder {
 	f := finder{rows, make(map[[16]byte]int, len(rows)), make(map[[16]byte]int, len(rows)), nil}
 	for i := range rows {
@@ -238,7 +240,8 @@ func eachOfNewest(ctx context.Context, ses *session.Session, most int, see func(
 	return nil
 }
 
-// newestBut returns a Seq after which the journal has about most records at most. It finds the highest Seq in use by bisection.
+// newestBut returns a Seq (the journal's number of a record, which grows) behind which about most records follow. It finds the highest Seq in
+// use by bisection, since a journal has no call for it.
 func newestBut(ctx context.Context, journal persist.Journal, most int) uint64 {
 	none := func(after int) bool {
 		for _, err := range journal.List(ctx, persist.Query{AllAccounts: true, After: uint64(after)}) {

@@ -30,7 +30,8 @@ func (f *outFlags) bind(fs *pflag.FlagSet) {
 // generationsMost is the number of generations of a key tried for a line of an earlier run.
 const generationsMost = 20
 
-// checkKept refuses to write over the lines of another run, or asks. Those of an earlier run of the same batch come again.
+// checkKept protects the file of --out: it asks, or returns an error, if the file has anything but lines of an earlier run of this batch.
+// Those come again, and may be replaced. With --append, --overwrite or --dry-run nothing is asked.
 func (f *batchFlags) checkKept(in *input.File, p *plan, s terminal.Streams) error {
 	switch {
 	case f.outs.add && f.outs.overwrite:
@@ -51,7 +52,8 @@ func (f *batchFlags) checkKept(in *input.File, p *plan, s terminal.Streams) erro
 	return errors.New(what + "; --append adds to it, --overwrite replaces it")
 }
 
-// holdsOurs reports whether the file of --out is empty, or its first and its last line are lines of this batch.
+// holdsOurs reports whether the file of --out may be replaced: it is missing, empty, no regular file, or its first and its last line belong to
+// rows of this input.
 func (f *batchFlags) holdsOurs(in *input.File, p *plan) (bool, error) {
 	file, err := os.Open(f.out)
 	if errors.Is(err, os.ErrNotExist) {
@@ -101,7 +103,7 @@ func lastLine(file io.ReaderAt, size int64) []byte {
 	return tail[bytes.LastIndexByte(tail, '\n')+1:]
 }
 
-// hasKey reports whether a key is the row's, in any generation.
+// hasKey reports whether a key is one of the row's keys. A row has one key for each generation, a try that --generation began.
 func (p *plan) hasKey(r *input.Row, key string) bool {
 	for g := 1; g <= max(p.generation, generationsMost); g++ {
 		if string(p.keyOf(r, g)) == key {
@@ -111,7 +113,8 @@ func (p *plan) hasKey(r *input.Row, key string) bool {
 	return false
 }
 
-// openLines opens the output for the lines, and returns a function to close it.
+// openLines opens the file of --out for the result lines, or returns stdout, and a function to close it. With --append it first ends a line
+// that a crashed run left unfinished.
 func (f *batchFlags) openLines(stdout io.Writer) (io.Writer, func() error, error) {
 	if !f.outs.add || f.out == "" {
 		return terminal.OpenOut(f.out, stdout)

@@ -65,7 +65,7 @@ func newProgress(stderr io.Writer, name string, quiet bool) *progress {
 	return p
 }
 
-// tick draws the progress once in each pause, until p.stop is closed.
+// tick draws the progress again after each pause, until p.stop is closed. newProgress runs it as a goroutine.
 func (p *progress) tick(pause time.Duration) {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -79,28 +79,28 @@ func (p *progress) tick(pause time.Duration) {
 	}
 }
 
-// checked sets the number of rows checked so far.
+// checked sets the number of rows checked so far. The first reading of the input calls it now and then.
 func (p *progress) checked(rows int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done = rows
 }
 
-// sending begins the second phase.
+// sending begins the second phase, after the check of all rows. total is the number of rows.
 func (p *progress) sending(total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.phase, p.began, p.total, p.done = "sending", time.Now(), total, 0
 }
 
-// note sets the phase, such as "interrupted".
+// note sets the word for what the batch is doing, such as "interrupted".
 func (p *progress) note(phase string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.phase = phase
 }
 
-// start counts a row with a send as begun. A call of add ends the row, or one of putOff.
+// start counts a row with a send as begun, and starts the clock of the rate at the first one. A call of add or putOff must follow for the row.
 func (p *progress) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,21 +109,22 @@ func (p *progress) start() {
 	}
 }
 
-// recorded counts a row answered by the journal as begun. A call of add ends the row.
+// recorded counts a row answered by the journal as begun. A call of add must follow for the row.
 func (p *progress) recorded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running++
 }
 
-// putOff ends a row that is to begin again later.
+// putOff takes back start for a row that another process is sending: the row begins again later.
 func (p *progress) putOff() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running--
 }
 
-// beside returns w for all text but the progress. It takes the line away first.
+// beside returns a writer to w for all text but the progress line. It takes the progress line off the terminal before each text, so that the
+// two do not mix. Without a terminal it returns w.
 func (p *progress) beside(w io.Writer) io.Writer {
 	if p.silent || !p.terminal {
 		return w
@@ -137,10 +138,11 @@ type besideWriter struct {
 	w io.Writer
 }
 
-// Beneath implements terminal.Over. It returns the writer that gets the text in the end.
+// Beneath returns the wrapped writer. terminal.Over asks for it to find out whether the text goes to a terminal in the end.
 func (b besideWriter) Beneath() io.Writer { return b.w }
 
-// Write takes the line away, and writes text.
+// Write takes the progress line off the terminal, and writes text in its place. The line is drawn again later, once the text has ended its
+// line.
 func (b besideWriter) Write(text []byte) (int, error) {
 	b.p.mu.Lock()
 	defer b.p.mu.Unlock()
@@ -157,10 +159,10 @@ func (b besideWriter) Write(text []byte) (int, error) {
 // lateWriter writes to a Writer set later.
 type lateWriter struct{ io.Writer }
 
-// Beneath implements terminal.Over. It returns the writer that gets the text in the end.
+// Beneath returns the wrapped writer. terminal.Over asks for it to find out whether the text goes to a terminal in the end.
 func (w *lateWriter) Beneath() io.Writer { return w.Writer }
 
-// add ends a row, and counts its line.
+// add ends a row begun by start or recorded, and counts its result.
 func (p *progress) add(l *results.Line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,7 +177,7 @@ func (p *progress) add(l *results.Line) {
 	}
 }
 
-// draw prints the line.
+// draw prints the progress: over the old line on a terminal, else as a new line. In the middle of another text's line it draws nothing.
 func (p *progress) draw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,14 +216,14 @@ func (p *progress) text(now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// finish takes the line away. A second call does nothing.
+// finish ends the drawing, and takes the line off the terminal. A second call does nothing.
 func (p *progress) finish() {
 	if !p.silent {
 		p.end.Do(p.clear)
 	}
 }
 
-// clear ends the drawing, and takes the line off the terminal. It is called once.
+// clear does the work of finish, which calls it once: it stops tick, waits for its end, and takes the line off the terminal.
 func (p *progress) clear() {
 	close(p.stop)
 	p.stopped.Wait()

@@ -18,7 +18,8 @@ const (
 	shareMost  = 2 * time.Second
 )
 
-// putOff puts a row off if another process is sending it, and returns true. It returns false if the row was tried, or if the rows have an order.
+// putOff keeps a row for the end of the run if another process is sending it, and returns true. Else it returns false, and l is the row's
+// result. With --ordered-by, rows are never put off.
 func (b *batch) putOff(j *job, l *results.Line) bool {
 	if !l.Elsewhere() || b.plan.orderedBy >= 0 {
 		return false
@@ -31,7 +32,7 @@ func (b *batch) putOff(j *job, l *results.Line) bool {
 	return true
 }
 
-// workLater works on the rows in b.later, which were put off before, and waits for their ends.
+// workLater tries the rows that putOff kept, at the end of the run. For each it waits until the other process has ended it, or a time limit.
 func (b *batch) workLater(ctx context.Context) {
 	jobs := make(chan job)
 	var workers sync.WaitGroup
@@ -48,8 +49,8 @@ func (b *batch) workLater(ctx context.Context) {
 	workers.Wait()
 }
 
-// await calls do for a row, and again while another process is sending the row, within the time limit of a run for
-// one operation.
+// await sends a row, and tries it again while another process is sending it, until the time limit of a run for one operation. It returns the
+// row's result line, which may still say that another process has the row.
 func (b *batch) await(ctx context.Context, j *job) results.Line {
 	waits, stop := context.WithTimeout(ctx, cmp.Or(b.flags.Retry.MaxElapsed, 2*time.Minute))
 	defer stop()

@@ -15,7 +15,7 @@ type sorter struct {
 	runs  []*input.Spool
 }
 
-// add adds an entry. When the memory is full, the entries go to a temporary file.
+// add adds the entry of a row or an operation. When the memory is full, all entries in it go to a temporary file, sorted.
 func (s *sorter) add(e entry) error {
 	s.chunk = append(s.chunk, e)
 	if len(s.chunk) < s.most {
@@ -39,7 +39,8 @@ func (s *sorter) spill() error {
 	return w.Flush()
 }
 
-// each calls yield for every entry, and forgets them all.
+// each calls yield for every entry in the order of byKey, merging the memory and the temporary files. It can be called once: it forgets the
+// entries and removes the files.
 func (s *sorter) each(yield func(entry)) error {
 	defer s.close()
 	slices.SortFunc(s.chunk, byKey)

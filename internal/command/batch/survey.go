@@ -67,8 +67,8 @@ const (
 	marksMemory = 4 << 20
 )
 
-// surveyRows reads the whole input and sends nothing. Wrong rows are reported all
-// together, up to faultsMax of them.
+// surveyRows reads the whole input for the first time, before anything is sent, and returns its findings. Faulty rows are reported all
+// together, up to a limit. dir is for temporary files; seen is told the number of rows read so far. The caller closes the survey.
 func surveyRows(ctx context.Context, in *input.File, p *plan, cfg oncehttp.Config, dir string, seen func(rows int)) (*survey, error) {
 	client, err := newProbe(cfg)
 	if err != nil {
@@ -104,8 +104,7 @@ func newSurvey(dir string, most int) *survey {
 		sample: sample{most: sampledMost}}
 }
 
-// newProbe returns a client for preparing requests; it sends none. The client checks requests and keys, and needs
-// no journal.
+// newProbe returns a client that prepares the rows' requests and checks their keys, and never sends one. It needs no journal.
 func newProbe(cfg oncehttp.Config) (*oncehttp.Client, error) {
 	cfg.KeepFields = nil // nothing of a prepared request is kept
 	ses, err := session.OpenUnjournaled(cfg)
@@ -115,7 +114,8 @@ func newProbe(cfg oncehttp.Config) (*oncehttp.Client, error) {
 	return ses.Client, nil
 }
 
-// read checks every row and remembers it.
+// read checks every row of the input, and remembers hashes of it. in.Name stands in messages. The error holds all faulty rows, or says that
+// the user interrupted it or that a temporary file failed.
 func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(int)) error {
 	needs := p.needs
 	needs.Look = p.look
@@ -159,7 +159,8 @@ func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(in
 	return cmp.Or(faults.Err(in.Name), marks.Flush())
 }
 
-// check sets r.err if the client would not take the row. The body of an accepted row is not kept.
+// check sets r.err if the row has a fault: its amount is unreadable, or the client would not take its request. It runs for several rows at
+// once. The body of an accepted row is dropped, to save memory.
 func (s *survey) check(ctx context.Context, in *input.File, p *plan, r *readRow) {
 	if r.err != nil {
 		return
@@ -180,7 +181,8 @@ func (s *survey) check(ctx context.Context, in *input.File, p *plan, r *readRow)
 	r.Body = nil
 }
 
-// identify sets the row's key, and the hashes for recognizing the row.
+// identify sets the row's key, its entry, by which rows with the same key are found, and the hash of its content in its mark, by which the
+// second reading recognizes the row.
 func (r *readRow) identify(key oncehttp.Key) {
 	r.key = key
 	r.entry = entry{key: short([]byte(key)), body: short(r.Body), at: uint64(r.at), number: uint64(r.Number)}
@@ -191,7 +193,8 @@ func (r *readRow) identify(key oncehttp.Key) {
 	r.mark.says = short(says)
 }
 
-// remember writes the row's mark, and its entry into the chunk.
+// remember writes the row's mark, two hashes of its content and request, for the second reading, and adds its entry to those that are sorted
+// by key.
 func (s *survey) remember(r *readRow, marks io.Writer) error {
 	s.rows++
 	s.sample.add(r)
@@ -201,7 +204,7 @@ func (s *survey) remember(r *readRow, marks io.Writer) error {
 	return s.keys.add(r.entry)
 }
 
-// half returns the first half of a fingerprint: enough to tell it from others.
+// half returns the first 16 bytes of a request's fingerprint, a hash: enough to tell it from others. A missing fingerprint gives zeros.
 func half(fingerprint []byte) (h [16]byte) {
 	copy(h[:], fingerprint)
 	return h
@@ -234,8 +237,9 @@ func entryOf(b []byte) entry {
 	}
 }
 
-// findRepeats goes through all rows in the order of their keys. Rows with the same key and the same content are
-// one operation. With the same key and other content they are two operations, and would pass for one.
+// findRepeats compares the keys of all rows, in sorted order. A row with the key and the content of an earlier row is the same operation, and
+// is noted in s.repeats. With the key alone it is a fault of the input: two operations would pass for one. It is called once, after all rows
+// are read.
 func (s *survey) findRepeats(in *input.File, p *plan) error {
 	var first entry
 	var unkept error
@@ -306,14 +310,15 @@ type second struct {
 	repeats []repeat
 }
 
-// again returns a second, to compare the second reading of the input with the first. It must not be called before the first reading has ended.
+// again returns a reader of the notes about all rows, for the second reading of the input, in which the rows are sent: see saw. It must be
+// called after the first reading.
 func (s *survey) again() *second {
 	return &second{marks: bufio.NewReader(s.marks.Reader()), repeats: s.repeats}
 }
 
-// saw reports whether the first reading found this very row in this place. So no unchecked row is sent if the file
-// changes between the two readings. If true, saw adds the findings of the first reading to the row: the request
-// made from it, and the number of the row repeated by it. It must be called for each row, in their order.
+// saw reports whether the first reading found this very row in this place. So no unchecked row is sent if the file changes between the two
+// readings. If true, saw sets the hash of the row's request, and r.of, the number of the earlier row that it repeats, or its own. It must be
+// called for each row, in their order.
 func (s *second) saw(r *readRow) bool {
 	var was [markBytes]byte
 	if _, err := io.ReadFull(s.marks, was[:]); err != nil || [16]byte(was[:]) != r.mark.says {

@@ -24,7 +24,8 @@ type urlPart struct {
 	query   bool
 }
 
-// parseURLTemplate reads --url. It adds the fields named there to the needs.
+// parseURLTemplate reads --url, a URL with {field} in its path or query, and adds these fields to needs, the fields read from each row. Errors
+// repeat nothing of the URL but its faults, since it may hold a secret.
 func parseURLTemplate(text string, needs *input.RowNeeds) (urlTemplate, error) {
 	var t urlTemplate
 	if !strings.ContainsAny(text, "{}") {
@@ -56,7 +57,7 @@ func parseURLTemplate(text string, needs *input.RowNeeds) (urlTemplate, error) {
 	return t, err
 }
 
-// origin returns the origin of all rows; fields is the number of their fields.
+// origin returns the scheme, host and port that all rows share; no {field} may stand in them. fields is the number of fields of a row.
 func (t *urlTemplate) origin(fields int) string {
 	u, err := t.fill(make([]string, fields))
 	if err != nil { // cannot be: parseURLTemplate has filled it

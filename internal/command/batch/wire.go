@@ -14,11 +14,12 @@ type wire struct {
 	places chan struct{} // one value for each request under way
 }
 
-// leadOf returns the number of rows in hand beside those on the wire. With few workers there are none: one worker
-// sends its rows strictly one after the other.
+// leadOf returns the number of rows that are prepared beside those being sent, so that a free connection waits for no preparation. With few
+// workers it is 0: one worker sends its rows strictly one after the other.
 func leadOf(workers int) int { return workers / 8 }
 
-// newWire returns a wire for workers workers. It returns nil for few workers: no more rows than workers are then read ahead.
+// newWire returns a wire, which bounds the requests being sent to the number of workers. It returns nil for fewer than 8 workers, which bound
+// them by themselves.
 func newWire(workers int) *wire {
 	if leadOf(workers) == 0 {
 		return nil
@@ -26,7 +27,8 @@ func newWire(workers int) *wire {
 	return &wire{places: make(chan struct{}, workers)}
 }
 
-// join lets the wire, which bounds the requests on their way, see the requests of a client with this config, before its own observer. w may be nil.
+// join makes the wire the limiter of a client's requests, and lets it see their answers before the configuration's own observer. w may be nil:
+// then nothing changes.
 func (w *wire) join(cfg *oncehttp.Config) {
 	if w == nil {
 		return
@@ -78,7 +80,8 @@ func (w *wire) Wait(ctx context.Context) error {
 	}
 }
 
-// observe gives the place of a row back at the answer to an attempt: a row needs none while it waits for the next attempt.
+// observe gives the place of a row on the wire back at the answer to an attempt: a row needs none while it waits for the next attempt. The
+// client calls it for each event.
 func (w *wire) observe(ctx context.Context, e oncehttp.Event) {
 	if s, is := ctx.Value(seatKey{}).(*seat); is && e.Kind == oncehttp.EventAnswered {
 		s.leave(false)
@@ -92,7 +95,8 @@ func (s *seat) needsNone() bool {
 	return s.has || s.over
 }
 
-// take notes that the row has got a place on the wire, the permission to send. It gives the place back if the row needs none any more.
+// take notes that the row has got a place on the wire, the permission to send. If the row has one already, or its call has ended meanwhile, it
+// gives the place back at once.
 func (s *seat) take() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

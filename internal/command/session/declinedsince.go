@@ -27,8 +27,8 @@ type declinedFrom struct {
 	from time.Time // zero: the journal does not say, and it always held
 }
 
-// sinceOf returns the texts that mark an answer as declined, each with the time from which it counts. The journal has these times, by digests. A text
-// that is not among the known ones counts from now on: earlier answers keep their result.
+// sinceOf returns the texts of --declined, each with the time from which it counts. The journal has these times. A text that is not among the
+// known ones counts from now on, so that an operation told as done before can be recognized (WasDone).
 func sinceOf(ctx context.Context, ses *Session, texts, known []string, now time.Time) (declinedSince, error) {
 	fact, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
@@ -52,13 +52,14 @@ func sinceOf(ctx context.Context, ses *Session, texts, known []string, now time.
 	return all, nil
 }
 
-// digestOf returns the name of a text in persist.FactDeclinedSince, whose size is bounded.
+// digestOf returns a short hash of a text of --declined. The journal names the text by it, since the size of the value there is bounded.
 func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:4])
 }
 
-// keep writes the times to the journal. If there are too many of them, the first ones are left out.
+// keep writes the times from which the texts of --declined count to the journal. If they are too many for its bound, the last ones are left
+// out. It tries again if another process has changed them meanwhile.
 func (all declinedSince) keep(ctx context.Context, ses *Session) error {
 	value := ""
 	for _, d := range all {

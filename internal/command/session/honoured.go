@@ -16,10 +16,11 @@ type coverageLog struct {
 	said *sync.Map
 }
 
-// newCoverageLog returns a log with its output in w.
+// newCoverageLog returns a log for the client that prints the client's warnings to w, once for each operation, such as that the profile does
+// not list it as one whose keys the API honours.
 func newCoverageLog(w io.Writer) *slog.Logger { return slog.New(coverageLog{w, &sync.Map{}}) }
 
-// Enabled is true from warnings on.
+// Enabled implements slog.Handler. It reports true from warnings on: the command prints nothing else of the client's log.
 func (coverageLog) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
 // Handle prints the warning in a log record, once for each operation. A record that names no operation is ignored.
@@ -40,8 +41,8 @@ func (l coverageLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs returns l itself: no attribute is kept.
+// WithAttrs implements slog.Handler. It returns l itself, since no attribute is printed but those of each record.
 func (l coverageLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 
-// WithGroup keeps none.
+// WithGroup implements slog.Handler. It returns l itself, since groups are not printed.
 func (l coverageLog) WithGroup(string) slog.Handler { return l }

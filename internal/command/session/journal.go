@@ -23,7 +23,7 @@ type JournalFlags struct {
 	Err        io.Writer
 }
 
-// Open opens an existing journal for an account.
+// Open opens the existing journal of --journal, and a client on it. The caller closes the session.
 func (f *JournalFlags) Open(cfg oncehttp.Config) (*Session, error) {
 	at, err := f.Place()
 	if err != nil {
@@ -32,7 +32,7 @@ func (f *JournalFlags) Open(cfg oncehttp.Config) (*Session, error) {
 	return OpenSession(at, cfg)
 }
 
-// Place returns the place of the journal.
+// Place returns the location of the journal by --journal or ONCEHTTP_JOURNAL. It is an error if neither is given.
 func (f *JournalFlags) Place() (place.Place, error) {
 	text, source := place.JournalText(f.Journal)
 	if text == "" {
@@ -41,7 +41,8 @@ func (f *JournalFlags) Place() (place.Place, error) {
 	return f.PlaceAt(source, text)
 }
 
-// errNoJournal asks for --journal. If send has made its own journal, the error names it.
+// errNoJournal returns the error for a missing --journal. If the command send has made its default journal, the error names it as a likely
+// one.
 func errNoJournal() error {
 	if path := place.MadeBySend(); path != "" {
 		return fmt.Errorf("--journal is required (send's own is %s)", path)
@@ -49,7 +50,8 @@ func errNoJournal() error {
 	return errors.New("--journal is required")
 }
 
-// placeToRead returns the place of a journal for reading only: the journal of send, if none is named.
+// placeToRead returns the location of a journal for a command that only reads. If none is named, it is the default journal of the command
+// send, and stderr says so.
 func (f *JournalFlags) placeToRead() (place.Place, error) {
 	path := place.MadeBySend()
 	if text, _ := place.JournalText(f.Journal); text != "" || path == "" {
@@ -59,19 +61,21 @@ func (f *JournalFlags) placeToRead() (place.Place, error) {
 	return f.PlaceAt(place.FromFlag, path)
 }
 
-// PlaceAt returns the place named by a text. source is the source of the text.
+// PlaceAt returns the journal's location that a text names: a file, a URL, or @FILE with a URL. source is where the text comes from, such as
+// --journal, for errors.
 func (f *JournalFlags) PlaceAt(source, text string) (place.Place, error) {
 	at, err := place.ParseSealed(source, text, f.SealKey)
 	f.Path = at.Name
 	return at, err
 }
 
-// Query selects the account's records, or all.
+// Query returns a query for the records of --account, or of all accounts without that flag.
 func (f *JournalFlags) Query() persist.Query {
 	return persist.Query{Account: persist.Account(f.Account), AllAccounts: !f.HasAccount}
 }
 
-// WithReader runs work on the journal. Another process may hold it.
+// WithReader opens the journal for reading, calls work, and closes it. Another process may hold the journal's file; it is then read through
+// that process.
 func (f *JournalFlags) WithReader(work func(*Session) error) error {
 	at, err := f.placeToRead()
 	if err != nil {
@@ -84,7 +88,7 @@ func (f *JournalFlags) WithReader(work func(*Session) error) error {
 	return terminal.JoinExit(work(ses), ses.Close())
 }
 
-// WithJournal runs work on the open journal and closes it.
+// WithJournal opens the journal for reading and writing, with a client that sends nothing, calls work, and closes both.
 func (f *JournalFlags) WithJournal(work func(*Session) error) error {
 	ses, err := f.Open(oncehttp.Config{})
 	if err != nil {
@@ -93,7 +97,7 @@ func (f *JournalFlags) WithJournal(work func(*Session) error) error {
 	return terminal.JoinExit(work(ses), ses.Close())
 }
 
-// NotFound returns the error for a key without an operation in the journal.
+// NotFound returns the error for a key that has no operation in the journal. It is called after the journal was opened.
 func (f *JournalFlags) NotFound(key string) error {
 	whose := ""
 	if f.HasAccount {
@@ -102,8 +106,8 @@ func (f *JournalFlags) NotFound(key string) error {
 	return fmt.Errorf("journal %s: no operation%s has the key %q", f.Path, whose, words.Clip(key))
 }
 
-// EachRecord calls do for every record. A damaged record and an unreadable one are reported at the end, and hide no other. If the
-// session shows unreadable records, do gets their clear parts.
+// EachRecord calls do for every record that q selects. Records that are damaged hide no other: one error about them comes at the end. If the
+// session shows unreadable records, do gets the readable parts of sealed ones. An error of do ends the calls.
 func EachRecord(ctx context.Context, ses *Session, q persist.Query, do func(*persist.Record) error) error {
 	var damaged error
 	var unread *persist.UnreadError

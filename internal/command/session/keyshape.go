@@ -28,7 +28,7 @@ func (s *KeyShape) Bind(fs *pflag.FlagSet) {
 	fs.IntVar(&s.short, "key-short", 0, "use each key as so many characters of a-z and 2-7 that are made of it, 16 to 52, where keys must be short")
 }
 
-// Set reports whether keys get another shape.
+// Set reports whether one of the flags gives keys another shape, such as a UUID.
 func (s *KeyShape) Set() bool { return s.UUID || s.UUID4 || s.short != 0 }
 
 // Check refuses two shapes at once, and a length of --key-short out of its bounds: strangers might share too short keys.
@@ -42,7 +42,8 @@ func (s *KeyShape) Check() error {
 	return nil
 }
 
-// Of returns the key used in place of k.
+// Of returns the key in the shape of the flags: a UUID or a short text computed from k, or k itself without a flag. The same k always gives
+// the same result.
 func (s *KeyShape) Of(k oncehttp.Key) oncehttp.Key {
 	switch {
 	case s.short != 0:

@@ -15,9 +15,9 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Lesson returns a text about the way to teach the command the meaning of an answer. The answer has left an operation unknown and comes
-// again. It is a 2xx with a failure of GraphQL, a 409, taken for a request in progress by the draft only, or a 4xx without a decision after a lost answer. The text is
-// empty if no word of a person helps.
+// Lesson returns a text that tells the user how to teach the command the meaning of an answer that left an operation unknown, and that comes
+// again at each attempt. err is the client's error. The answer is a 2xx with an error of GraphQL, a 409 that may be a refusal, or another 4xx
+// after a lost answer. It returns "" if no word of a person helps.
 func Lesson(p *profile.Profile, err error) string {
 	var e *oncehttp.Error
 	if errors.As(err, &e) && e.Answer != nil && failedAsGraphQL(e) {
@@ -50,7 +50,8 @@ func Lesson(p *profile.Profile, err error) string {
 	return fmt.Sprintf("%s; ask the API what came of it, and settle it (oncehttp journal settle KEY@SEEN --absent, or --happened; oncehttp journal stuck lists KEY@SEEN), or say what it means: --already-done '%d:/error/code=TEXT' with --lookup and --same, or a profile file with %s (oncehttp profile new)", why, status, facts)
 }
 
-// failedAsGraphQL reports whether an operation is held for a 2xx with errors and no data.
+// failedAsGraphQL reports whether an operation is held since its answer, a 2xx, has a list of errors and no data, as GraphQL reports a
+// failure.
 func failedAsGraphQL(e *oncehttp.Error) bool {
 	if e.State != persist.StateHeld || e.Answer.Status >= 300 {
 		return false
@@ -65,14 +66,14 @@ func failedAsGraphQL(e *oncehttp.Error) bool {
 	return len(list) > 0 && (data == nil || isObject)
 }
 
-// ofDraft reports whether a profile is the default one, perhaps changed by flags.
+// ofDraft reports whether a profile is the default one, that of the IETF draft, perhaps changed by flags. These add marks to its name.
 func ofDraft(p *profile.Profile) bool {
 	name, _, _ := strings.Cut(p.Name, "~") // NaturalMark and DoneMark
 	name, _, _ = strings.Cut(name, words.KeyHeaderMark)
 	return name == profile.Draft07().Name || name == profile.Draft07Quoted().Name
 }
 
-// Taught returns an error with its lesson.
+// Taught returns err with the text of Lesson behind it, or err itself if there is no lesson.
 func Taught(p *profile.Profile, err error) error {
 	if text := Lesson(p, err); text != "" {
 		return fmt.Errorf("%w; %s", err, text)

@@ -30,7 +30,8 @@ func (f *NaturalFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.same, "same", nil, "what must be equal in request and resource, such as amount,currency; where the resource has another name for it: order_id=/data/ref")
 }
 
-// Apply returns the profile with the additions of the flags, or the profile itself if there are none.
+// Apply returns a copy of the profile with the answers and the lookup of --already-done, --lookup and --same, or the profile itself without
+// these flags. The copy has a mark in its name, for records.
 func (f *NaturalFlags) Apply(p *profile.Profile) (*profile.Profile, error) {
 	if len(f.done) == 0 {
 		if f.lookup != "" || len(f.same) > 0 {
@@ -89,8 +90,9 @@ func parseAnswer(text string) (profile.Matcher, error) {
 	return m, nil
 }
 
-// reference returns the Reference of --lookup and --same. The values in the URL of --lookup must be equal, too: by the same name, unless
-// --same gives another. For id it has to.
+// reference returns the lookup described by --lookup and --same: the GET that finds the resource of a request, and the values that must be
+// equal in both. Values in the URL must be equal, too, by the same name unless --same gives another. For id --same must give one, since id is
+// often the API's own number.
 func (f *NaturalFlags) reference() (*profile.Reference, error) {
 	if len(f.same) == 0 {
 		return nil, errors.New("--lookup: --same is missing; say what else makes it the same order, such as --same amount,currency")
@@ -131,7 +133,7 @@ func (f *NaturalFlags) reference() (*profile.Reference, error) {
 	return ref, nil
 }
 
-// fieldPointer returns the JSON pointer to a member of this name, or the pointer itself.
+// fieldPointer returns the JSON pointer to the member called name. If name is a pointer already, or empty, it is returned as it is.
 func fieldPointer(name string) string {
 	if name == "" || words.IsPointer(name) {
 		return name
@@ -139,8 +141,8 @@ func fieldPointer(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// CheckReferenced refuses a request without a value needed by the lookup of its profile. Nobody could learn its outcome after a lost
-// answer.
+// CheckReferenced returns an error if the request lacks a value that the lookup of its profile needs: nobody could learn its outcome after a
+// lost answer. It is nil for a profile whose requests are protected by a key.
 func CheckReferenced(req *http.Request, body []byte, p *profile.Profile) error {
 	if p.Reference == nil || !strings.Contains(p.Name, words.NaturalMark) && p.Carrier.Place != profile.Nowhere {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Authorize returns a function that sets the headers on a request. It returns an error for a request to another origin than origin ("" is any), and
-// for a header already set to another value.
+// Authorize returns a function that the client calls before each send: it sets the headers of header on the request. It returns an error for a
+// request to another origin than origin, since the headers may be secret ("": any origin), and for a header already set to another value.
 func Authorize(header http.Header, origin string) func(*http.Request) error {
 	return func(req *http.Request) error {
 		if to := OriginOf(req.URL); origin != "" && to != origin {
@@ -26,7 +26,7 @@ func Authorize(header http.Header, origin string) func(*http.Request) error {
 	}
 }
 
-// OriginOf spells an origin as records do: with the port.
+// OriginOf returns the origin of a URL as records have it: in lower case, with the port even where it is the default one.
 func OriginOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// FindProfile returns the profile named by --profile: a built-in one, or a file.
+// FindProfile returns the profile named by --profile: a built-in one, or that in a file. Its errors begin with the flag.
 func FindProfile(name string) (*profile.Profile, error) {
 	p, err := ProfileOf(name)
 	if err != nil {
@@ -41,7 +41,7 @@ func ProfileOf(name string) (*profile.Profile, error) {
 	return p, nil
 }
 
-// Assuming returns a profile with the values of --assume in place of its assumptions.
+// Assuming returns the profile with the values of --assume, NAME=VALUE each, in place of its own assumptions about the API.
 func Assuming(p *profile.Profile, values []string) (*profile.Profile, error) {
 	for _, text := range values {
 		name, value, found := strings.Cut(text, "=")
@@ -57,7 +57,7 @@ func Assuming(p *profile.Profile, values []string) (*profile.Profile, error) {
 	return p, nil
 }
 
-// sayAssumed names the assumptions of a profile in one line.
+// sayAssumed prints the assumptions of a profile about its API in one line; nothing if it has none. It is for --verbose.
 func sayAssumed(w io.Writer, p *profile.Profile) {
 	var names []string
 	for _, a := range p.Assumptions() {

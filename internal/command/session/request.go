@@ -34,7 +34,7 @@ func ParseTarget(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// CheckMethod refuses a text that is no method, a method in another case than meant, and a slip such as POTS.
+// CheckMethod returns an error for a text that is no HTTP method, for one in lower case, for CONNECT, and for a likely slip such as POTS.
 func CheckMethod(method string) error {
 	switch {
 	case !words.IsToken(method):
@@ -50,8 +50,9 @@ func CheckMethod(method string) error {
 	return nil
 }
 
-// NewRequest returns the request of one operation. It does not end with ctx: a user's interrupt never cuts an attempt on the wire. All
-// requests of the command belong to its --account, so a token renewed between two runs works.
+// NewRequest returns the request of one operation. The end of ctx does not end it: a user's interrupt never cuts an attempt on the wire. It is
+// marked as one owner's, since all requests of the command belong to its --account: so a token renewed between two runs makes no other account
+// of it.
 func NewRequest(ctx context.Context, method string, target *url.URL, header http.Header, body []byte) *http.Request {
 	req := (&http.Request{
 		Method: method, URL: target, Host: target.Host, Header: header,

@@ -17,7 +17,8 @@ func (f *SecretFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.names, "secret-header", nil, "a header with a secret value, by its name, such as X-Passcode; not needed for Authorization and the like; the value is not kept or shown; may be repeated")
 }
 
-// Names returns the names. Its errors repeat none, since one may be a value by mistake.
+// Names returns the header names given by --secret-header. An error names only the number of a wrong one, since it may be a secret value by
+// mistake.
 func (f *SecretFlags) Names() ([]string, error) {
 	for i, name := range f.names {
 		if err := request.CheckSecretHeader(name); err != nil {
@@ -30,7 +31,7 @@ func (f *SecretFlags) Names() ([]string, error) {
 // hiddenValue stands for the value of a secret header.
 const hiddenValue = "(secret)"
 
-// Shown returns a copy of h for display, with hiddenValue for each header named by the flags.
+// Shown returns a copy of the headers for display, in which the values of those named by --secret-header are hidden.
 func (f *SecretFlags) Shown(h http.Header) http.Header {
 	shown := h.Clone()
 	for _, name := range f.names {

@@ -19,7 +19,8 @@ type seeing struct {
 	now   time.Time          // by the clock of a journal on a server
 }
 
-// Seeing returns a seeing for records of the session's journal.
+// Seeing returns a seeing for the records of the session's journal. It prepares each record for display: its LeaseOwner says whether a process
+// is sending the operation now. Seeing asks the server's clock once, so it must be called before the records are read.
 func (ses *Session) Seeing(ctx context.Context) seeing {
 	if ses.Place.IsFile() {
 		return seeing{held: ses.held, file: ses.Place.Path}
@@ -32,7 +33,8 @@ func (ses *Session) Seeing(ctx context.Context) seeing {
 	return seeing{known: err == nil, now: now}
 }
 
-// Set sets the record's LeaseOwner.
+// Set corrects the record's LeaseOwner for display: it stays set only if a process is sending the operation. A lease that has ended, or whose
+// process has died, is taken off. For a file held by another process, that process is asked.
 func (s seeing) Set(rec *persist.Record) {
 	leased := rec.LeaseOwner != "" // if the clock of the journal is not known
 	switch {
@@ -58,8 +60,8 @@ func (s seeing) Now() time.Time {
 	return time.Now()
 }
 
-// SeenKey returns KEY@SEEN. By it settle, abandon and rekey notice a change of an operation after its listing. SeenKey returns the key
-// alone if no decision about the operation is open. The record was prepared by seeing.
+// SeenKey returns KEY@SEEN, the key with a digest of the record as listed. By it settle, abandon and rekey notice a change of the operation
+// since then. It returns the key alone if no decision about the operation is open. Call it with a record prepared by seeing.
 func SeenKey(rec *persist.Record) string {
 	if rec.State.Final() && !(rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent) {
 		return rec.Key
@@ -67,7 +69,7 @@ func SeenKey(rec *persist.Record) string {
 	return rec.Key + "@" + acts.Seen(rec)
 }
 
-// SplitSeen takes KEY@SEEN apart. seen is empty if the text does not end so.
+// SplitSeen takes KEY@SEEN, as SeenKey spells it, apart. If the text does not end in a digest, key is the text, and seen is "".
 func SplitSeen(text string) (key, seen string) {
 	at := len(text) - acts.SeenLength
 	if at < 2 || text[at-1] != '@' || strings.Trim(text[at:], "0123456789abcdef") != "" {

@@ -97,7 +97,8 @@ func ReadSignature(name string, p *profile.Profile) (signature, error) {
 	return s, nil
 }
 
-// SignError replaces the fields of package sign in an error by the members of the file.
+// SignError returns an error about the file name of --sign. In its text the Go names of package sign are replaced by the names of the file's
+// members, which the user knows.
 func SignError(name string, err error) error {
 	text := strings.NewReplacer(
 		"Layout.Text", "layout: text", "Layout.Headers", "layout: headers", "Layout.Key", "the key of key_file", "Message.Key", "the key of key_file",
@@ -106,7 +107,8 @@ func SignError(name string, err error) error {
 	return &terminal.SaidError{Text: "--sign " + name + ": " + text, Err: err}
 }
 
-// key reads key_file, which lies in dir unless its path is absolute.
+// key reads the secret or the key in the file key_file, which lies in dir unless its path is absolute. A private key signs; a public one is
+// enough for the mock server, which only verifies.
 func (f *signFile) key(dir string) (sign.Key, error) {
 	algorithms := []sign.Algorithm{sign.HMACSHA256, sign.Ed25519, sign.ECDSAP256SHA256, sign.RSAPSSSHA512, sign.RSAPKCS1SHA256}
 	if !slices.Contains(algorithms, f.Algorithm) {
@@ -139,7 +141,7 @@ func (f *signFile) key(dir string) (sign.Key, error) {
 	return sign.PublicKey(f.Algorithm, public)
 }
 
-// parsePEM reads a private key (PKCS #8) or a public one.
+// parsePEM reads a key in PEM: private is set for a private key (PKCS #8), else public for a public one.
 func parsePEM(text []byte) (private crypto.Signer, public crypto.PublicKey, err error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
@@ -156,7 +158,8 @@ func parsePEM(text []byte) (private crypto.Signer, public crypto.PublicKey, err 
 	return signer, nil, nil
 }
 
-// signature returns the signature described by the file, for keys carried in the way of the profile.
+// signature returns the signature that the file describes: by a layout of the API's own, by HTTP message signatures, or for WeChat Pay. The
+// profile says where the idempotency key travels, which must be signed, too.
 func (f *signFile) signature(key sign.Key, p *profile.Profile) (signature, error) {
 	header, elsewhere := "", p.Carrier.Place != profile.Header
 	if !elsewhere {
@@ -204,7 +207,7 @@ func (f *signFile) signature(key sign.Key, p *profile.Profile) (signature, error
 	return l, nil
 }
 
-// signer returns the Authorize of --sign; nil if there is none.
+// signer returns the function that signs each request by the file of --sign, called name, just before it is sent; nil without the flag.
 func signer(name string, p *profile.Profile) (func(*http.Request) error, error) {
 	if name == "" {
 		return nil, nil
@@ -220,7 +223,7 @@ func signer(name string, p *profile.Profile) (func(*http.Request) error, error) 
 	return authorize, nil
 }
 
-// InTurn returns a function for calling first, then second; each may be nil.
+// InTurn returns a function that calls first, then second, and ends at the first error. If one of them is nil, it returns the other.
 func InTurn(first, second func(*http.Request) error) func(*http.Request) error {
 	switch {
 	case first == nil:

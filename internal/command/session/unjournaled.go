@@ -13,34 +13,35 @@ import (
 // noJournal fills the place of a journal never asked by its client.
 type noJournal struct{ persist.Journal }
 
-// Attach makes a value of its own for each client.
+// Attach implements persist.Journal. It calls create for each client, so that nothing is shared between them.
 func (noJournal) Attach(create func() any) any { return create() }
 
-// Get finds nothing.
+// Get implements persist.Journal. It always returns persist.ErrNotFound, since there is no journal.
 func (noJournal) Get(context.Context, persist.ID) (persist.Record, error) {
 	return persist.Record{}, persist.ErrNotFound
 }
 
-// List yields nothing.
+// List implements persist.Journal. It yields no record, since there is no journal.
 func (noJournal) List(context.Context, persist.Query) iter.Seq2[persist.Record, error] {
 	return func(func(persist.Record, error) bool) {}
 }
 
-// Secret knows none.
+// Secret implements persist.Journal. It always fails with persist.ErrClosed: there is no journal to hold a secret.
 func (noJournal) Secret(context.Context) ([]byte, error) { return nil, persist.ErrClosed }
 
-// Fact returns the given value.
+// Fact implements persist.Journal. It returns the value that a client wants to write, as if nobody had written another; nothing is kept.
 func (noJournal) Fact(_ context.Context, _ string, _, value []byte) ([]byte, error) {
 	return value, nil
 }
 
-// Flush has nothing to wait for.
+// Flush implements persist.Journal. Nothing was written, so there is nothing to make durable.
 func (noJournal) Flush(context.Context) error { return nil }
 
-// Close has nothing to close.
+// Close implements persist.Journal. Nothing is open.
 func (noJournal) Close() error { return nil }
 
-// OpenUnjournaled opens a session for work without a journal.
+// OpenUnjournaled opens a session with a client but without a journal, for work that only prepares requests, or asks an API. The client must
+// begin no operation. All origins are allowed unless cfg says otherwise.
 func OpenUnjournaled(cfg oncehttp.Config) (*Session, error) {
 	cfg.Journal = noJournal{}
 	if cfg.Authorize == nil {
@@ -56,5 +57,5 @@ func OpenUnjournaled(cfg oncehttp.Config) (*Session, error) {
 	return &Session{Client: c, Journal: noJournal{}}, nil
 }
 
-// everyOrigin allows all origins.
+// everyOrigin allows each origin. It is for clients without a journal, whose requests the user has named.
 func everyOrigin(string) bool { return true }
