@@ -85,8 +85,8 @@ func (a *audit) spelled(reference string, x *Finding) bool {
 	return true
 }
 
-// spellingHint returns a line for the end of the report if operations here and rows there seem to be the same but for the spelling of their
-// references; "" if there are none.
+// spellingHint returns a line for the end of the report if operations here and rows there seem to differ only in the spelling of their
+// references; "" otherwise.
 func (a *audit) spellingHint() string {
 	if a.spellings == 0 {
 		return ""

@@ -165,8 +165,8 @@ func (u *units) agree(m *money, r *exportRow) bool {
 // scale counts the compared operations whose amounts would agree by other units than the given ones.
 type scale struct{ compared, minorThere, minorHere int }
 
-// add counts a compared operation, and whether its amount would agree with cents on the one side and major units on the other. At the end,
-// hint tells if all would. agree compares the amount in given units.
+// add counts a compared operation, and whether its amount would agree with cents on one side and major units on the other. At the end, hint
+// tells if all would. agree compares the amount in given units.
 func (s *scale) add(agree func(units) bool) {
 	s.compared++
 	if agree(units{theirs: UnitMinor, ours: UnitMajor}) {

@@ -347,7 +347,7 @@ func (f *auditFlags) checkAmounts() error {
 // namedColumn is a column of an export, and the flag with its name.
 type namedColumn struct{ flag, column string }
 
-// columns returns the columns that every export must have, each with the flag that names it.
+// columns returns the columns required in every export, each with its flag.
 func (f *auditFlags) columns() []namedColumn {
 	list := []namedColumn{{"--match", f.match}}
 	add := func(on bool, flag, column string) {

@@ -38,8 +38,8 @@ func (a *audit) conclude(stderr io.Writer) {
 	}
 }
 
-// foreignSteps returns the next steps for rows of the exports that belong to no operation here. After a restore from a backup the journal may
-// have lost those. It returns none without such rows, or if the keys seem to be spelled otherwise there.
+// foreignSteps returns the next steps for rows of the exports without an operation here, possibly lost since a backup was restored. It returns
+// none without such rows, or if the keys seem to be spelled otherwise there.
 func (a *audit) foreignSteps() []string {
 	n := a.counts["foreign"] - a.foreignAlike
 	if n == 0 || a.prefixes.hint() != "" {

@@ -60,7 +60,8 @@ func newCSVRows(file string, r io.Reader, needs RowNeeds) (*csvRows, error) {
 	return c, c.bindBody()
 }
 
-// bindBody finds the columns of --body.
+// bindBody finds the columns used by the template of --body. It is called once, after the header was read. A column missing in the header is
+// an error.
 func (c *csvRows) bindBody() error {
 	if c.needs.Body == nil {
 		return nil
@@ -79,7 +80,7 @@ func (c *csvRows) bindBody() error {
 	return nil
 }
 
-// setColumns sets the names of the columns from the header. Unusable names are errors: empty ones, and two alike.
+// setColumns sets the names of the columns from the header. A name that is empty, twice there or no text is an error.
 func (c *csvRows) setColumns(header []string) error {
 	for i, name := range header {
 		if err := CheckText(name); err != nil {
@@ -100,7 +101,7 @@ func (c *csvRows) setColumns(header []string) error {
 	return nil
 }
 
-// noColumn returns the error for a column that flag names and the header lacks.
+// noColumn returns the error for a column that a flag names and the header lacks, with the columns that are there and the one probably meant.
 func (c *csvRows) noColumn(flag, name string) error {
 	known := make([]string, len(c.names))
 	for i, n := range c.names {
@@ -162,7 +163,8 @@ func (c *csvRows) Next() (Row, error) {
 	return r, nil
 }
 
-// saysTotal returns an addition to the fault of a record: it may be the total of others. It is empty if no cell says so.
+// saysTotal returns a text for the end of an error about a record, if one of its cells is a word such as "Total": the row may be a sum of
+// others, and no payment. Else it returns "".
 func (c *csvRows) saysTotal(record []string) string {
 	if i := slices.IndexFunc(record, isTotal); i >= 0 && c.needs.Look.Totals {
 		return fmt.Sprintf("; the row says %q: it may be the total of others", strings.TrimSpace(record[i]))
@@ -179,7 +181,7 @@ func isNumber(s string) bool {
 	return last >= '0' && last <= '9' && json.Valid([]byte(s))
 }
 
-// spellNumber returns the number of a cell as JSON spells it.
+// spellNumber returns the number in a cell as JSON spells it. numbers reads the decimal mark of --decimal; nil takes JSON numbers only.
 func spellNumber(numbers Spelling, cell string) (string, error) {
 	text := cell
 	if numbers != nil {
@@ -194,7 +196,7 @@ func spellNumber(numbers Spelling, cell string) (string, error) {
 	return text, nil
 }
 
-// notANumber returns the error for a cell, with the flag that may read it.
+// notANumber returns the error for a cell that is no JSON number. If --decimal would read it, the error says so.
 func notANumber(cell string) error {
 	hint := ""
 	if digits := strings.Trim(cell, "0123456789.,'’- \u00a0\u202f"); digits == "" && strings.ContainsAny(cell, "0123456789") && strings.TrimSpace(cell) == cell {
@@ -216,7 +218,7 @@ func CSVLine(err error) int {
 	return 0
 }
 
-// CSVCause returns the cause of an error, in our own words if the words of encoding/csv are too short.
+// CSVCause returns the cause of an error from encoding/csv in words for the user, without the position, which RowError has.
 func CSVCause(err error) error {
 	switch {
 	case errors.Is(err, csv.ErrFieldCount):
@@ -238,7 +240,8 @@ type RecordLimit struct {
 	Left int
 }
 
-// Read reads at most about Left bytes in all; then it fails. The caller sets Left before each record.
+// Read implements io.Reader. It fails once about Left bytes were read: a CSV record without an end would fill the memory. The caller sets Left
+// before each record.
 func (l *RecordLimit) Read(p []byte) (int, error) {
 	if l.Left <= 0 {
 		return 0, errRowTooLong

@@ -20,10 +20,11 @@ type Faults struct {
 	End  string // the thing not done because of them; "": nothing was sent
 }
 
-// Full reports whether no more faults are collected.
+// Full reports whether as many faults are collected as are shown, so that reading on is useless.
 func (f *Faults) Full() bool { return len(f.list) >= faultsMax }
 
-// Add takes a row's error, nil included. It returns an error if reading on is useless.
+// Add collects the error of a row; nil is none. Faults like the one before are only counted. It returns stop, all faults as one error, if no
+// further row can be read after err.
 func (f *Faults) Add(err error) (stop error) {
 	if err == nil {
 		return nil
@@ -42,7 +43,8 @@ func (f *Faults) Add(err error) (stop error) {
 	return f.Err(f.file())
 }
 
-// settle writes the number of rows with the same fault behind the last fault.
+// settle adds the number of rows with the same fault to the text of the last fault. It is called before another fault is added, and at the
+// end.
 func (f *Faults) settle() {
 	if f.like > 0 {
 		last := len(f.list) - 1
@@ -51,7 +53,7 @@ func (f *Faults) settle() {
 	}
 }
 
-// file returns the input's name.
+// file returns the name of the input, from one of the collected errors; "" if none has it.
 func (f *Faults) file() string {
 	var ie *RowError
 	for _, err := range f.list {
@@ -62,7 +64,7 @@ func (f *Faults) file() string {
 	return ""
 }
 
-// Err returns all faults as one error: a single one as it is.
+// Err returns all collected faults as one error about the named file; nil if there are none. A single fault is returned as it is.
 func (f *Faults) Err(file string) error {
 	f.settle()
 	switch {

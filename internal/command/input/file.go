@@ -26,7 +26,8 @@ type File struct {
 // spoolBytesMax bounds the bytes kept in memory of an input readable only once.
 const spoolBytesMax = 8 << 20
 
-// Open opens name; "-" is stdin. A spool file goes to spoolDir.
+// Open opens the input called name, or stdin for "-". A pipe is copied first, since the input is read more than once: to memory, or to a
+// temporary file in spoolDir. The caller closes it.
 func Open(name string, stdin io.Reader, spoolDir string) (*File, error) {
 	if name == "-" {
 		in, err := keepInput("stdin", stdin, spoolDir)
@@ -64,7 +65,8 @@ func (f *File) Folder() string {
 	return filepath.Dir(f.Name)
 }
 
-// keepInput reads r to its end.
+// keepInput reads r to its end and keeps the bytes, in memory or in a temporary file in dir, so that they can be read again. name is for
+// messages.
 func keepInput(name string, r io.Reader, dir string) (*File, error) {
 	in := &File{Name: name, kept: &Spool{Dir: dir, Limit: spoolBytesMax}}
 	if _, err := io.Copy(in.kept, r); err != nil {
@@ -84,10 +86,12 @@ func (in *File) sniff() (*File, error) {
 	return in, nil
 }
 
-// Notes returns lines about the form found in the input, for a user with another form in mind. given is the value of --delimiter.
+// Notes returns lines for the user about the encoding, line ends and delimiter that were found in the input. given is the value of
+// --delimiter; 0: none.
 func (in *File) Notes(given rune) []string { return in.form.notes(in.Name, given) }
 
-// raw returns a reader from the beginning. The file stays the same one even if another takes its name meanwhile.
+// raw returns a reader of the bytes from the beginning, as they are. A file stays open, so that another file of the same name is not read
+// instead.
 func (in *File) raw() io.Reader {
 	if in.file == nil {
 		return in.kept.Reader()
@@ -98,7 +102,7 @@ func (in *File) raw() io.Reader {
 // Reader returns a reader from the beginning, unpacked, as UTF-8 with LF or CR LF at the ends of lines.
 func (in *File) Reader() io.Reader { return in.form.reader(in.unpacked()) }
 
-// unpacked returns a reader from the beginning, unpacked.
+// unpacked returns a reader of the bytes from the beginning, unpacked if they are gzip. If they cannot be unpacked, the reader fails.
 func (in *File) unpacked() io.Reader {
 	if !in.zipped {
 		return in.raw()

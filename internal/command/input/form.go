@@ -23,7 +23,7 @@ type formBuffer struct {
 	names map[string]bool // of fields from JSON
 }
 
-// add appends one field.
+// add appends one field of the form, escaped.
 func (f *formBuffer) add(name, value string) {
 	if f.Len() > 0 {
 		f.WriteByte('&')
@@ -52,7 +52,8 @@ func formOfJSON(object []byte) ([]byte, error) {
 	return f.Bytes(), nil
 }
 
-// object adds the members of the object at dec. name is the object's name; "" is the whole.
+// object reads the members of the JSON object at dec, and adds them as fields. name is the name of the field that holds the object; "" for the
+// whole body.
 func (f *formBuffer) object(dec *json.Decoder, name string) error {
 	if !dec.More() && name != "" {
 		return fmt.Errorf("%q is an empty object, which a form cannot say; leave it out", words.Clip(name))
@@ -77,7 +78,7 @@ func (f *formBuffer) object(dec *json.Decoder, name string) error {
 	return err
 }
 
-// list adds the elements of the list at dec.
+// list reads the elements of the JSON list at dec, and adds them as fields name[0], name[1] and so on.
 func (f *formBuffer) list(dec *json.Decoder, name string) error {
 	if !dec.More() {
 		return fmt.Errorf("%q is an empty list, which a form cannot say; leave it out", words.Clip(name))

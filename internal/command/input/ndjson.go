@@ -74,7 +74,8 @@ func (n *NDJSONRows) readLine() ([]byte, error) {
 	}
 }
 
-// parse checks the line for one JSON object, and takes out the needed fields. column names the field at fault, if it is one.
+// parse checks that the line is one JSON object, and returns the texts of the fields that the caller needs, in their order. If a field is at
+// fault, column is its name.
 func (n *NDJSONRows) parse(line []byte) (fields []string, column string, err error) {
 	if err := CheckText(string(line)); err != nil {
 		return nil, "", err
@@ -120,7 +121,8 @@ func (n *NDJSONRows) parse(line []byte) (fields []string, column string, err err
 	return fields, "", nil
 }
 
-// pointed reads the field with this index and reports whether it exists. The field's name must be a pointer.
+// pointed puts the value at a JSON pointer into text, and reports whether it exists. field is the index of the needed field, whose name is the
+// pointer.
 func (n *NDJSONRows) pointed(line []byte, field int, text *string) (bool, error) {
 	value, err := follow(line, n.needs.Fields[field])
 	if value == nil || err != nil {

@@ -35,7 +35,8 @@ func follow(value json.RawMessage, pointer string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// member returns the member of that name in the object at dec.
+// member returns the value of the member called name in the JSON object at dec; nil if there is none. It returns errTwice if the member is
+// there twice.
 func member(dec *json.Decoder, name string) (found json.RawMessage, err error) {
 	for dec.More() {
 		at, err := dec.Token()
@@ -56,7 +57,7 @@ func member(dec *json.Decoder, name string) (found json.RawMessage, err error) {
 	return found, nil
 }
 
-// element returns the element with that index, from 0, in the array at dec.
+// element returns the element with this index, from 0, of the JSON array at dec; nil if there is none, or if the index is no plain number.
 func element(dec *json.Decoder, index string) (json.RawMessage, error) {
 	want, err := strconv.Atoi(index)
 	if err != nil || strconv.Itoa(want) != index {

@@ -70,7 +70,7 @@ type Spelling interface {
 	Minor(cell, currency string) (string, error)
 }
 
-// why returns the use of the field with this index.
+// why returns the reason why a row needs the field with this index, such as "the key needs it", for an error about an empty or missing field.
 func (n *RowNeeds) why(field int) string {
 	if field < n.OfKey {
 		return "the key needs it"
@@ -78,7 +78,8 @@ func (n *RowNeeds) why(field int) string {
 	return n.flag(field) + " needs it"
 }
 
-// flag returns the flag naming the field with this index.
+// flag returns the flag that asked for the field with this index, such as --sum, for errors. A field without a note of its flag is one of
+// --key.
 func (n *RowNeeds) flag(field int) string {
 	if field < len(n.flags) && n.flags[field] != "" {
 		return n.flags[field]
@@ -86,7 +87,8 @@ func (n *RowNeeds) flag(field int) string {
 	return "--key"
 }
 
-// csvOnly returns a given flag without meaning for NDJSON; "" if there is none.
+// csvOnly returns the name of a given flag that has a meaning for CSV only, such as --body; "" if there is none. NDJSON lines are sent as they
+// are.
 func (n *RowNeeds) csvOnly() string {
 	switch {
 	case n.Body != nil:
@@ -109,7 +111,7 @@ type RowError struct {
 	More   bool // the rows behind it can be read all the same
 }
 
-// Error says the file, the row, the line and the column, as far as they are known, and the cause.
+// Error names the file, the row, the line and the column, as far as they are known, and the fault.
 func (e *RowError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -211,7 +213,7 @@ func CheckText(s string) error {
 
 var errRowTooLong = fmt.Errorf("is longer than %d bytes", RowBytesMax)
 
-// Index returns the index of a field in Fields. It adds the field, named by this flag, if it is not there.
+// Index returns the index of a field among the fields that each row must have. It adds a new field, with the flag that needs it, for errors.
 func (n *RowNeeds) Index(field, flag string) int {
 	i := slices.Index(n.Fields, field)
 	if i < 0 {

@@ -42,7 +42,7 @@ const (
 	cellMinor                  // the cell's amount in the smallest unit of its currency
 )
 
-// ReadBodyTemplate returns the template in the value of --body: a template, or the bytes of @FILE.
+// ReadBodyTemplate reads the value of --body, a JSON text with {column} in it, or @FILE with such a text.
 func ReadBodyTemplate(value string) (*bodyTemplate, error) {
 	flag := "--body"
 	if name, isFile := strings.CutPrefix(value, "@"); isFile {
@@ -59,9 +59,9 @@ func ReadBodyTemplate(value string) (*bodyTemplate, error) {
 	return t, nil
 }
 
-// parseBodyTemplate reads a template. It is sound if a sample of it is JSON. In the sample every column is replaced by a text of the
-// same length: letters outside any escape in a string, an empty array outside strings. A value beside other characters, in place of a
-// member's name or within an escape is then an error.
+// parseBodyTemplate parses a JSON text with {column} in it. To check it without a row, it makes a sample with each {column} replaced by
+// harmless text of the same length, which must be JSON. So a column in place of a member's name, or beside other characters, is an error, and
+// its position is right.
 func parseBodyTemplate(text string) (*bodyTemplate, error) {
 	if text == "" {
 		return nil, errors.New(`is empty; want JSON, such as '{"amount":{amount:number},"order":"{order_id}"}'`)
@@ -107,7 +107,7 @@ func (p *bodyParser) step() error {
 	return nil
 }
 
-// stepInString is step inside a JSON string. c is the next character.
+// stepInString reads the next character or {COLUMN} inside a JSON string of the template. c is that character. Two braces stand for one.
 func (p *bodyParser) stepInString(c byte) error {
 	rest := p.text[p.at:]
 	switch {
@@ -144,7 +144,7 @@ func (p *bodyParser) stepInString(c byte) error {
 	return nil
 }
 
-// value reads a column in place of a whole value.
+// value reads {COLUMN:KIND} outside quotes, which stands for a whole JSON value: a number, an amount in cents, or true or false.
 func (p *bodyParser) value() error {
 	inside, closed := p.braces()
 	if !closed && !strings.Contains(inside, "{") {
@@ -160,7 +160,7 @@ func (p *bodyParser) value() error {
 	return nil
 }
 
-// cellNamed takes COLUMN:KIND and COLUMN:minor:CURRENCY apart.
+// cellNamed splits the text inside braces: COLUMN:KIND, or COLUMN:minor:CURRENCY. kind is cellNone if there is no known kind.
 func cellNamed(inside string) (name string, kind cellKind, currency string) {
 	if n := len(inside) - len(":minor:EUR"); n >= 0 && strings.HasPrefix(inside[n:], ":minor:") {
 		return inside[:n], cellMinor, inside[n+len(":minor:"):]
@@ -173,7 +173,8 @@ func cellNamed(inside string) (name string, kind cellKind, currency string) {
 	return inside[:colon], kind, ""
 }
 
-// Use takes the currencies of {column:minor} from this column ("" is none), and reads numbers with this Spelling.
+// Use sets how numbers are read, and the column with the currency of each {column:minor}, an amount in the smallest unit. With column "" such
+// a part must name its currency itself; else it is an error. It is called once, before the first row.
 func (t *bodyTemplate) Use(numbers Spelling, column string) error {
 	t.numbers = numbers
 	for i := range t.parts {
@@ -190,10 +191,10 @@ func (t *bodyTemplate) Use(numbers Spelling, column string) error {
 	return nil
 }
 
-// Doubled returns the names in two braces, as other tools write a column. Here they are text in one brace.
+// Doubled returns the names in two braces, {{name}}. Other tools put a column there; here it is text, so that the user is warned.
 func (t *bodyTemplate) Doubled() []string { return t.doubled }
 
-// HasNumbers reports whether a column is read as a number.
+// HasNumbers reports whether the template reads some column as a number.
 func (t *bodyTemplate) HasNumbers() bool {
 	return slices.ContainsFunc(t.parts, func(p bodyPart) bool { return p.kind == cellNumber || p.kind == cellMinor })
 }
@@ -220,31 +221,33 @@ func (t *bodyTemplate) columnIndex(name string) int {
 	return i
 }
 
-// braces returns the text between the brace here and the next closing one.
+// braces returns the text between the brace at the present place and the next closing one. closed is false if there is none before another
+// opening one.
 func (p *bodyParser) braces() (inside string, closed bool) {
 	inside, _, closed = strings.Cut(p.text[p.at+1:], "}")
 	return inside, closed && !strings.Contains(inside, "{")
 }
 
-// take copies n bytes as they are.
+// take copies the next n bytes of the template as they are, to the present literal and to the sample.
 func (p *bodyParser) take(n int) {
 	p.literal = append(p.literal, p.text[p.at:p.at+n]...)
 	p.skip(p.text[p.at : p.at+n])
 }
 
-// skip adds to the sample, and goes on by the same number of bytes.
+// skip goes on by len(sample) bytes of the template, and adds sample to the JSON by which the template is checked. Equal lengths keep the
+// positions of faults right.
 func (p *bodyParser) skip(sample string) {
 	p.sample = append(p.sample, sample...)
 	p.at += len(sample)
 }
 
-// column adds a part for the value of a column.
+// column ends the present literal, and adds a part for the value of a column.
 func (p *bodyParser) column(kind cellKind, name string) {
 	p.flush()
 	p.parts = append(p.parts, bodyPart{kind: kind, column: p.columnIndex(name)})
 }
 
-// flush makes a part of the literal read so far.
+// flush adds the literal read so far as a part of its own, if it is not empty.
 func (p *bodyParser) flush() {
 	if len(p.literal) > 0 {
 		p.parts = append(p.parts, bodyPart{literal: string(p.literal)})
@@ -285,7 +288,8 @@ func (t *bodyTemplate) fill(value func(column int) string) (body []byte, column 
 	return b.Bytes(), 0, nil
 }
 
-// spell returns a cell as it stands in the body.
+// spell returns the text of a part of the body for one row: a cell as a piece of a JSON string, or as a whole JSON value. value returns the
+// cell of a column.
 func (t *bodyTemplate) spell(p *bodyPart, value func(column int) string) (string, error) {
 	cell := value(p.column)
 	switch k := p.kind; {

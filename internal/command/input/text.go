@@ -46,7 +46,7 @@ func isUTF32(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")) || bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff"))
 }
 
-// byteOrderOf returns the byte order of UTF-16 text, by its byte order mark; nil if it has none.
+// byteOrderOf returns the byte order of a text in UTF-16, by the byte order mark at its beginning; nil if it has none, and is read as UTF-8.
 func byteOrderOf(head []byte) binary.ByteOrder {
 	switch {
 	case isUTF32(head):
@@ -112,7 +112,7 @@ func DelimiterOf(text []byte) rune {
 	return ','
 }
 
-// reader returns the text as UTF-8 with LF or CR LF at the ends of lines.
+// reader returns a reader that turns r, the text as it was found, into UTF-8 with LF or CR LF at the ends of lines.
 func (f *textForm) reader(r io.Reader) io.Reader {
 	if f.order != nil {
 		r = &utf16Reader{in: bufio.NewReaderSize(r, headBytes), order: f.order}
@@ -123,7 +123,8 @@ func (f *textForm) reader(r io.Reader) io.Reader {
 	return r
 }
 
-// notes returns lines about the form found in a text, if the user may have another form in mind. given is the value of --delimiter.
+// notes returns lines for the user about unusual facts of the text called name: UTF-16, line ends, semicolons. given is the value of
+// --delimiter; 0: none.
 func (f *textForm) notes(name string, given rune) []string {
 	var notes []string
 	if f.order != nil {
@@ -159,7 +160,8 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill decodes some characters.
+// fill decodes the next characters into the buffer. A byte order mark at the beginning is dropped. An error after some characters comes again
+// at the next call.
 func (u *utf16Reader) fill() error {
 	u.ready = u.ready[:0]
 	for len(u.ready) < 4<<10 {
@@ -181,7 +183,7 @@ func (u *utf16Reader) fill() error {
 	return nil
 }
 
-// character reads one. An error takes nothing.
+// character reads one character, of two or four bytes. At an error it takes no byte, so that the next call returns the same error.
 func (u *utf16Reader) character() (rune, error) {
 	b, err := u.in.Peek(2)
 	switch {
@@ -212,7 +214,7 @@ type crReader struct {
 	quoted bool
 }
 
-// Read reads lines with LF at their ends.
+// Read implements io.Reader. It turns each CR that ends a line alone into LF, which CSV readers need. In CSV, a CR within quotes stays.
 func (c *crReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -235,7 +237,7 @@ func (c *crReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// beforeLF reports whether a LF is next. rest is the rest of this read.
+// beforeLF reports whether a LF comes next: then the CR before it is half of a CR LF, and stays. rest is the rest of the bytes of this read.
 func (c *crReader) beforeLF(rest []byte) bool {
 	if len(rest) == 0 {
 		rest, _ = c.in.Peek(1)

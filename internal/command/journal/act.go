@@ -61,7 +61,8 @@ type act struct {
 	denies bool
 }
 
-// text returns the words before an operation's key.
+// text returns the words before an operation's key in the output of an act, such as "abandoned". For an act that begins a new operation, they
+// name its key.
 func (a *act) text(rec *persist.Record) string {
 	if a.names {
 		return a.said + " " + a.begun(rec)
@@ -69,9 +70,8 @@ func (a *act) text(rec *persist.Record) string {
 	return a.said
 }
 
-// run does a to the operations of these keys; "-" stands for keys on stdin, one a
-// line. All are looked up, shown and asked about before the first is changed. An operation
-// is left alone if it has moved since it was seen.
+// run applies the act a, such as settle, to the operations of these keys; "-" stands for keys on stdin, one a line. All are looked up, shown
+// and asked about before the first is changed. An operation is left alone if it has changed since the user saw it.
 func (f *actFlags) run(ctx context.Context, keys []string, a act, s terminal.Streams) error {
 	listed := slices.Contains(keys, "-")
 	by := signature()
@@ -106,7 +106,8 @@ func (f *actFlags) run(ctx context.Context, keys []string, a act, s terminal.Str
 	})
 }
 
-// readKeys replaces "-" by the lines of stdin.
+// readKeys returns the keys of the arguments. An argument "-" stands for the lines of stdin. It is an error if there is none, or if a line is
+// too long.
 func readKeys(args []string, stdin io.Reader) ([]string, error) {
 	var keys []string
 	for _, arg := range args {
@@ -133,8 +134,8 @@ func readKeys(args []string, stdin io.Reader) ([]string, error) {
 	return keys, nil
 }
 
-// find returns the operation of a key. If several accounts have the key, --account
-// has to name one.
+// find returns the operation of a key, prepared for display. If several accounts have the key, --account has to name one. The error
+// errNoSuchKey says that there is none.
 func (f *actFlags) find(ctx context.Context, ses *session.Session, key string) (persist.Record, error) {
 	q := f.Query()
 	q.Key = key
@@ -162,7 +163,8 @@ func (f *actFlags) find(ctx context.Context, ses *session.Session, key string) (
 	return found[0], nil
 }
 
-// ask shows the known facts, and asks once about all warnings.
+// ask prints a line about each operation to be changed, and asks the user once about all warnings of the act. It returns nil without warnings,
+// with --yes, or after a yes; else an error.
 func (f *actFlags) ask(records []persist.Record, a act, s terminal.Streams) error {
 	var warnings []string
 	for i := range records {
@@ -186,14 +188,14 @@ func (f *actFlags) ask(records []persist.Record, a act, s terminal.Streams) erro
 	return s.Confirm(f.yes, fmt.Sprintf("%s, and %s", warnings[0], words.Count(len(warnings)-1, "more like it")))
 }
 
-// knownText returns the known facts of an operation, on a line.
+// knownText returns the known facts of an operation on one line: its key, state, request, whether it was sent, and its last answer.
 func knownText(rec *persist.Record) string {
 	return fmt.Sprintf("%s: %s, %s %s%s, sent: %s, last answer: %s", words.Clip(rec.Key), view.StateText(rec), rec.Method, rec.Origin, words.PathOf(rec.Target),
 		sentText(rec), statusText(rec))
 }
 
-// endAll applies the act a to each record, and prints a line for each operation changed now or before. moved has a text of movedSince for each operation that has
-// changed since it was read; it is left as it is. err is nil, or the failures of the others: one failure does not stop the rest.
+// endAll applies the act a to each record, and prints a line for each operation changed now or before. moved has a line for each operation
+// that has changed since it was read, and is left as it is. err joins the failures of the others: one failure does not stop the rest.
 func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []persist.Record, a act, s terminal.Streams) (moved []string, err error) {
 	var failed []error
 	var begun []string
@@ -249,13 +251,13 @@ func sayBegun(keys []string, ses *session.Session, stderr io.Writer) {
 	}
 }
 
-// isSuccess reports whether the API has confirmed an operation, and not refused it. Nothing takes that back.
+// isSuccess reports whether the API has confirmed that an operation took effect. No act of a person can take that back.
 func isSuccess(rec *persist.Record) bool {
 	return rec.State == persist.StateConfirmed && rec.FinalEffect() == persist.EffectHappened
 }
 
-// endOne ends one record by an act. It makes a client for the account of the record, on the journal of the session, which stays open. An act that names no
-// origins sends nothing.
+// endOne applies the act a to one record. It makes a client for the account of the record, on the journal of the session, which stays open.
+// Unless the act names origins, the client sends nothing.
 func (f *actFlags) endOne(ctx context.Context, ses *session.Session, rec *persist.Record, a act) error {
 	var cfg oncehttp.Config
 	var err error
@@ -288,7 +290,7 @@ type serverFlags struct {
 	pin     session.PinFlags
 }
 
-// bind binds the flags; what names their purpose.
+// bind binds the flags for requests to the API's server, such as -H. The parameter what names their purpose in the help.
 func (f *serverFlags) bind(fs *pflag.FlagSet, what string) {
 	f.pin.Bind(fs)
 	f.secret.Bind(fs)
@@ -296,7 +298,8 @@ func (f *serverFlags) bind(fs *pflag.FlagSet, what string) {
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "for "+what+": the profile file that operations were begun with; built-in ones are known")
 }
 
-// config returns the act.config of the flags. The headers go to the first operation's server only.
+// config returns a function that returns the client's configuration for a record. The headers of -H may be secret: they go to the server of
+// the first record only, and a record of another server is an error.
 func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), error) {
 	p, err := session.FindProfile(f.profile)
 	if err != nil {
@@ -327,12 +330,12 @@ func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), 
 	}, nil
 }
 
-// maybeSentText warns that the server may have acted on an operation.
+// maybeSentText returns a warning for an operation that may have been sent: if it took effect, a new try would be a second effect.
 func maybeSentText(rec *persist.Record) string {
 	return words.Clip(rec.Key) + " " + mayHaveBeenSent(rec) + ": if it took effect, a new try would be a second one"
 }
 
-// mayHaveBeenSent tells since when an operation may have been sent, and of its last answer.
+// mayHaveBeenSent returns a clause with the time of the first possible send of an operation, and its last answer, if there was one.
 func mayHaveBeenSent(rec *persist.Record) string {
 	text := "may have been sent, first at " + rec.FirstSent.UTC().Format(time.RFC3339)
 	if status := statusText(rec); status != "-" {

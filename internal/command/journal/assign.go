@@ -68,7 +68,7 @@ What cannot be assigned is named, a line each: one that a worker is sending now 
 	return cmd
 }
 
-// check refuses flags and keys without a clear choice of operations and account.
+// check returns an error if the flags and keys do not say clearly which operations to assign (KEY or --all), and to which account.
 func (f *assignFlags) check(keys []string) error {
 	switch {
 	case f.hasInside && f.inside == "":
@@ -111,7 +111,8 @@ func (f *assignFlags) run(ctx context.Context, keys []string, s terminal.Streams
 	})
 }
 
-// to returns the account for the operations, without the headers selecting one.
+// to returns the account to which operations are assigned: --account, with the inner account of --inside. Header values that are part of some
+// accounts are left out.
 func (f *assignFlags) to() string {
 	if f.hasInside {
 		return persist.Account(f.Account, [2]string{"", f.inside})
@@ -119,7 +120,7 @@ func (f *assignFlags) to() string {
 	return persist.Account(f.Account)
 }
 
-// none lists the accounts counted as no account beside it.
+// none returns the accounts whose operations count as having no account yet: the empty one, and with --inside the outer --account alone, too.
 func (f *assignFlags) none() []string {
 	if f.hasInside && f.Account != "" {
 		return []string{persist.Account(f.Account), ""}
@@ -127,7 +128,8 @@ func (f *assignFlags) none() []string {
 	return []string{""}
 }
 
-// withoutHeaders returns an account without the headers selecting one.
+// withoutHeaders returns an account without the header values that are part of it, such as the id of a sub-account. The inner account of
+// --inside stays.
 func withoutHeaders(account string) string {
 	name, scopes := persist.SplitAccount(account)
 	if len(scopes) > 0 && scopes[0][0] == "" {
@@ -148,8 +150,8 @@ type assigning struct {
 	status            int // terminal.ExitUnknown, if a refused one can be assigned later
 }
 
-// these assigns the operations of keys. All are looked up before the first is changed. An operation moved since it was seen is
-// left alone. listed: the keys came from stdin.
+// these assigns the operations of keys to the account. All are looked up before the first is changed. An operation that has changed since the
+// user saw it is left alone. listed is true if keys came from stdin: an unfinished one then needs KEY@SEEN.
 func (a *assigning) these(ctx context.Context, keys []string, listed bool) error {
 	var all []seenRecord
 	for _, key := range keys {
@@ -189,10 +191,10 @@ func (a *assigning) these(ctx context.Context, keys []string, listed bool) error
 	return sayMoved(moved, a.conclude(), a.s)
 }
 
-// done reports whether an operation has the account already.
+// done reports whether an operation has the account of the flags already.
 func (a *assigning) done(rec *persist.Record) bool { return withoutHeaders(rec.Account) == a.to() }
 
-// everything assigns all operations under no account. It counts and asks first.
+// everything assigns all operations without an account. It counts them, and asks first. It returns an error if some could not be assigned.
 func (a *assigning) everything(ctx context.Context) error {
 	n := 0
 	if err := a.each(ctx, func(*persist.Record) error { n++; return nil }); err != nil {
@@ -217,7 +219,7 @@ func (a *assigning) everything(ctx context.Context) error {
 	return a.conclude()
 }
 
-// all assigns those operations without an account that wanted selects.
+// all assigns those operations without an account for which wanted returns true, several at once, and counts the results.
 func (a *assigning) all(ctx context.Context, wanted func(*persist.Record) bool) error {
 	jobs := make(chan persist.Record)
 	var workers sync.WaitGroup
@@ -240,7 +242,7 @@ func (a *assigning) all(ctx context.Context, wanted func(*persist.Record) bool) 
 	})
 }
 
-// each calls do for every operation without an account.
+// each calls do for every operation that counts as having no account. The first error of do ends it.
 func (a *assigning) each(ctx context.Context, do func(*persist.Record) error) error {
 	for _, none := range a.none() {
 		err := session.EachRecord(ctx, a.ses, persist.Query{Account: none}, func(rec *persist.Record) error {
@@ -256,7 +258,7 @@ func (a *assigning) each(ctx context.Context, do func(*persist.Record) error) er
 	return nil
 }
 
-// one assigns one operation. which names its account, as listed.
+// one assigns one operation by the client. which is an option that selects the record: as the user saw it, or by its present account.
 func (a *assigning) one(ctx context.Context, rec *persist.Record, which oncehttp.LookupOption) error {
 	if a.hasInside {
 		ctx = oncehttp.ContextWithAccount(ctx, a.inside)
@@ -264,7 +266,8 @@ func (a *assigning) one(ctx context.Context, rec *persist.Record, which oncehttp
 	return a.client.Assign(ctx, oncehttp.Key(rec.Key), which)
 }
 
-// count counts an operation. If it was not assigned, count prints its error.
+// count counts an operation as assigned if err is nil. Else it prints err, and the exit status gets worse. It may be called from several
+// goroutines.
 func (a *assigning) count(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -280,7 +283,7 @@ func (a *assigning) count(err error) {
 	terminal.Say(a.s.Err, "%s", words.OneLine(failed))
 }
 
-// conclude returns the error of the whole call.
+// conclude returns nil if all operations were assigned, else an error with their number and the exit status. It is called at the end.
 func (a *assigning) conclude() error {
 	if a.refused == 0 {
 		return nil
@@ -288,8 +291,8 @@ func (a *assigning) conclude() error {
 	return &terminal.ExitError{Status: a.status, Err: fmt.Errorf("%d of %d not assigned", a.refused, a.refused+a.assigned)}
 }
 
-// findSeen returns the operation for KEY or KEY@SEEN, and for either without the prefix that every key of this command has. If the whole text is the key of an
-// operation, it is taken as a key, even if it ends like @SEEN.
+// findSeen returns the operation that the user names by KEY or KEY@SEEN; SEEN is a digest of the record as the user saw it. The first word of
+// generated keys may be left out. A key that itself ends like @SEEN is found first.
 func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, error) {
 	key, seen := session.SplitSeen(text)
 	for _, prefix := range []string{"", words.KeyPrefix} {
@@ -307,8 +310,8 @@ func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, erro
 	return seenRecord{}, fmt.Errorf("journal %s: no operation with the key %q is without an account", a.Path, words.Clip(text))
 }
 
-// find returns the operation under no account with a key, or a reference; if there is none, that of the account itself.
-// Error: errNoSuchKey.
+// find returns the operation without an account that has a key, or a reference (ref-…) in its place; if there is none, the operation of the
+// key that has the account already. It returns errNoSuchKey if there is neither, and another error if several have the key.
 func (a *assigning) find(ctx context.Context, key string) (persist.Record, error) {
 	see := a.ses.Seeing(ctx)
 	found, err := a.underNone(ctx, key)
@@ -365,7 +368,7 @@ func (a *assigning) underNone(ctx context.Context, key string) (found []persist.
 	return found, err
 }
 
-// already returns the operation of a key under the account itself.
+// already returns the operation of a key that has the account of the flags already; errNoSuchKey if there is none.
 func (a *assigning) already(ctx context.Context, key string) (rec persist.Record, err error) {
 	found := false
 	err = session.EachRecord(ctx, a.ses, persist.Query{Account: persist.Account(a.Account), Key: key}, func(r *persist.Record) error {

@@ -6,8 +6,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// look prepares a record for display, by see, which knows the running processes. The lease of a process that died leaves a trace: the end of a send
-// that may still be on its way.
+// look prepares a record for display by see, which takes the leases of dead processes off. If it took one off, look keeps the time until which
+// that process's send may still be on its way, so that attempts can say that more may have been made.
 func look(see interface{ Set(rec *persist.Record) }, rec *persist.Record) {
 	leased := rec.LeaseOwner != ""
 	see.Set(rec)
@@ -16,7 +16,7 @@ func look(see interface{ Set(rec *persist.Record) }, rec *persist.Record) {
 	}
 }
 
-// attempts returns the number of recorded attempts, with a plus sign if there may be more. The record must come from look.
+// attempts returns the number of recorded attempts as text, such as 2, or 2+ if more may have been made. The record was prepared by look.
 func (c clock) attempts(rec *persist.Record) string {
 	if c.uncounted(rec) {
 		return fmt.Sprintf("%d+", rec.Attempts)

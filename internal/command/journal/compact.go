@@ -94,7 +94,8 @@ func compact(ctx context.Context, ses *session.Session, s terminal.Streams) erro
 	return nil
 }
 
-// removeLeft removes the files of killed compacts: the copy, and second names of it from its creation. The lock on the journal is ours, so that no other compact runs.
+// removeLeft removes temporary files that an earlier journal compact left when it was killed. The caller holds the journal's lock, so that no
+// other compact runs.
 func removeLeft(temporary string) {
 	dir, name := filepath.Split(temporary)
 	files, _ := os.ReadDir(cmp.Or(dir, "."))
@@ -105,8 +106,8 @@ func removeLeft(temporary string) {
 	}
 }
 
-// copyJournal writes every operation to a new journal. The writes are not synced:
-// replaceFile syncs the file once.
+// copyJournal writes every operation and fact of a journal to a new file called name, and returns the number of operations. With --seal-key
+// the new file is sealed by the current key. The writes are not synced: replaceFile syncs the file once.
 func copyJournal(ctx context.Context, ses *session.Session, name string) (int, error) {
 	secret, err := ses.Journal.Secret(ctx)
 	if err != nil {
@@ -137,14 +138,14 @@ func copyJournal(ctx context.Context, ses *session.Session, name string) (int, e
 	return n, err
 }
 
-// inClear reports whether the journal of a session is read as it is, without keys.
+// inClear reports whether the journal file of a session is not sealed, so that its records are read without keys.
 func inClear(ses *session.Session) bool {
 	_, clear := persist.As[*bolt.Journal](ses.Journal)
 	return clear
 }
 
-// copyFacts writes the facts about the journal as a whole to the new one. With --seal-key the new one is sealed, even if the old
-// one was not.
+// copyFacts copies the facts, values about the journal as a whole, to the new journal. The fact about the seal is written as of a journal in
+// clear: the layer that seals the new journal turns it into its own.
 func copyFacts(ctx context.Context, ses *session.Session, to persist.Journal) error {
 	for _, name := range persist.FactNames() {
 		value, err := ses.Journal.Fact(ctx, name, nil, nil)
@@ -161,7 +162,8 @@ func copyFacts(ctx context.Context, ses *session.Session, to persist.Journal) er
 	return nil
 }
 
-// copyRecord begins the operation in its current state, and ends it if it is final.
+// copyRecord writes an operation to the new journal. A journal takes only pending operations, so one that has ended is begun as pending, and
+// then finished with its true end.
 func copyRecord(ctx context.Context, to persist.Journal, rec *persist.Record) error {
 	begin := *rec
 	if rec.State.Final() {
@@ -181,7 +183,8 @@ func copyRecord(ctx context.Context, to persist.Journal, rec *persist.Record) er
 	return to.Finish(ctx, end)
 }
 
-// replaceFile makes the file called name durable and gives it the name path.
+// replaceFile puts the file called name in the place of path: it syncs the file, renames it, and syncs the folder, so that after a crash one
+// of the two is there, whole.
 func replaceFile(name, path string, mode os.FileMode) error {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

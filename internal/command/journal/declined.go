@@ -50,7 +50,7 @@ comes, and stays as it is.`,
 	return cmd
 }
 
-// tellDeclined prints the values of --declined kept by the journal.
+// tellDeclined prints the values of --declined, answers that count as refusals, that the journal keeps, one a line.
 func tellDeclined(ctx context.Context, ses *session.Session, s terminal.Streams) error {
 	_, texts, err := session.KnownDeclines(ctx, ses)
 	if err != nil {
@@ -86,7 +86,8 @@ func forgetDeclined(ctx context.Context, ses *session.Session, forget []string, 
 	return sayDoneTwice(ctx, ses, s)
 }
 
-// sayDoneTwice names the operations that count as done in two generations by the declines that the journal keeps now.
+// sayDoneTwice prints the operations that now count as done in two generations, tries of one request under two keys, after a value of
+// --declined was taken back.
 func sayDoneTwice(ctx context.Context, ses *session.Session, s terminal.Streams) error {
 	declines, _, err := session.KnownDeclines(ctx, ses)
 	if err != nil {

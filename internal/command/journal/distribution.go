@@ -21,7 +21,7 @@ type distribution struct {
 // ends are the least and the greatest value of a bucket.
 type ends struct{ least, most float64 }
 
-// add adds a value.
+// add adds a value to the distribution. Values within a tenth of each other share a bucket, so that memory stays small.
 func (d *distribution) add(v float64) {
 	if d.counts == nil {
 		d.counts, d.ends = map[int]int{}, map[int]ends{}
@@ -40,7 +40,8 @@ func (d *distribution) add(v float64) {
 	d.Max = max(d.Max, v)
 }
 
-// addCount adds a whole number. A percentile returns it as it is: each number has a bucket of its own.
+// addCount adds a whole number. Each number has a bucket of its own, so that percentiles are exact. A distribution uses add or addCount, not
+// both.
 func (d *distribution) addCount(n int) {
 	d.whole = true
 	if d.counts == nil {
@@ -51,7 +52,7 @@ func (d *distribution) addCount(n int) {
 	d.Max = max(d.Max, float64(n))
 }
 
-// conclude computes the percentiles.
+// conclude computes the median and the 95th percentile for the output. It is called once, after the last value.
 func (d *distribution) conclude() { d.P50, d.P95 = d.percentile(0.5), d.percentile(0.95) }
 
 // percentile returns the value that the share p of the values does not exceed, from 0 to 1; 0 without values. It is not exact: values within a tenth

@@ -24,13 +24,13 @@ type keysJournal struct {
 	keys []string
 }
 
-// Unwrap returns the journal itself, for the optional interfaces.
+// Unwrap returns the journal below, so that its optional interfaces are found.
 func (j keysJournal) Unwrap() persist.Journal { return j.Journal }
 
-// all returns the journal with all keys.
+// all returns the journal below, which shows all keys. The counting of operations that are left needs it.
 func (j keysJournal) all() persist.Journal { return j.Journal }
 
-// List yields the records of q with one of the keys.
+// List yields those records selected by q whose key is one of the named keys.
 func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		for rec, err := range j.Journal.List(ctx, q) {
@@ -44,7 +44,8 @@ func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persis
 	}
 }
 
-// onlyKeys returns a journal that shows only these keys to Resume, so that no other operation is sent. It has claims if the journal has them.
+// onlyKeys returns a journal that lists and claims only the operations of these keys, so that Resume sends no other. It has claims if the
+// journal has them.
 func onlyKeys(j persist.Journal, keys []string) persist.Journal {
 	limited := keysJournal{j, keys}
 	if claimer, shared := persist.As[persist.Claimer](j); shared {
@@ -72,7 +73,8 @@ func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, l
 	return all, now, err
 }
 
-// dryRun prints the operations for a resume to send, and the reasons against sending the rest.
+// dryRun prints for each unfinished operation whether journal resume would send it, and else why not. It sends and writes nothing. cfg is the
+// client's configuration, and header the headers of -H.
 func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header, keys []string, s terminal.Streams) error {
 	keys, err := f.spelled(ctx, ses, keys)
 	if err != nil {
@@ -124,7 +126,8 @@ type prospect struct {
 	held                 heldBack // the operations that stay held as restored
 }
 
-// text returns the action of a resume on the record. With --restored, a record that it releases counts as pending.
+// text returns what journal resume would do with a record: "send", or a reason against it. With --restored, an operation held since a restore
+// counts as released, if the client may send it.
 func (p *prospect) text(rec persist.Record) string {
 	lack := p.from.lacks(&rec)
 	op := operation.OpOf(&rec, 0)

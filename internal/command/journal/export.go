@@ -15,7 +15,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// printRecords writes one line of JSON for each record, with the declines of the journal's runs.
+// printRecords writes each record selected by q as a line of JSON. Results are judged by the values of --declined that the journal keeps.
+// parts says whether bodies are written.
 func printRecords(ctx context.Context, ses *session.Session, q persist.Query, out io.Writer, parts view.Parts) error {
 	declines, _, err := session.KnownDeclines(ctx, ses)
 	if err != nil {
@@ -35,8 +36,7 @@ func printRecords(ctx context.Context, ses *session.Session, q persist.Query, ou
 	return err
 }
 
-// exportOf returns the view for machines: every body is base64, so its bytes
-// survive every reader of the JSON.
+// exportOf returns a record as it is exported to JSON. Bodies are in base64, so that their bytes survive every reader of the JSON.
 func exportOf(rec *persist.Record, parts view.Parts) view.Record {
 	v := view.Of(rec, parts)
 	if parts.Bodies {

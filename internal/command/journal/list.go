@@ -40,7 +40,8 @@ type listFlags struct {
 
 const rejectedUsage = "list what was tried without effect by batch and send, and forgotten: "
 
-// listKnown lists the selected operations, with the declines of the journal, and names beside them the rejected ones that were not done since.
+// listKnown lists the selected operations to stdout. On stderr it names operations done in two generations (tries under two keys), and
+// rejected ones that the journal has forgotten and that were not done since. c spells times.
 func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel selection, c clock, s terminal.Streams) error {
 	if _, err := sel.know(ctx, ses); err != nil {
 		return err
@@ -123,7 +124,7 @@ with what Ctrl-C has interrupted before anything was sent.`,
 	return cmd
 }
 
-// list writes the selected records.
+// list writes the selected records to w, in the order of --sort, or else oldest first, at most --limit of them. It ends w.
 func (l *listFlags) list(ctx context.Context, ses *session.Session, sel selection, w recordWriter) error {
 	order := sortOrders()[l.sort]
 	see := ses.Seeing(ctx)
@@ -163,7 +164,8 @@ type recordWriter interface {
 	end() error
 }
 
-// writer returns the recordWriter of --format.
+// writer returns the writer of records for --format. It checks the flags of the format; an error is about them. c spells times, and d judges
+// results.
 func (l *listFlags) writer(out io.Writer, c clock, d results.Declines) (recordWriter, error) {
 	if l.json {
 		l.format = "ndjson"
@@ -268,7 +270,7 @@ func (t *tableWriter) write(rec *persist.Record) error {
 	return nil
 }
 
-// end writes the page.
+// end writes the lines that are still in memory. The columns of the next page may have other widths.
 func (t *tableWriter) end() error { return cmp.Or(t.w.Flush(), t.out.Flush()) }
 
 // csvWriter writes a header row, then the records.
@@ -324,7 +326,8 @@ func (w *jsonWriter) end() error {
 	return w.out.Flush()
 }
 
-// encodeView writes a record's view on a line.
+// encodeView writes a record as one line of JSON, with its result by the declines d, the needs in parts, and KEY@SEEN if a person may still
+// decide about it.
 func encodeView(w io.Writer, d results.Declines, rec *persist.Record, parts view.Parts) error {
 	v := exportOf(rec, parts)
 	v.Result, v.Needs = d.ResultOfRecord(rec), parts.Needs
@@ -343,7 +346,7 @@ func AllStates() []persist.State {
 	}
 }
 
-// stateNames lists the states.
+// stateNames returns the names of all states, with commas between them, for help and errors.
 func stateNames() string {
 	var names []string
 	for _, s := range AllStates() {
@@ -384,8 +387,8 @@ func statusText(rec *persist.Record) string {
 	return fmt.Sprint(status)
 }
 
-// sentText tells if anything was handed to the network. It is "maybe" for an operation of a dead process, which had no time to record its attempt, also
-// once the next process has counted one send for it.
+// sentText reports whether a request of the operation was handed to the network: yes, no or maybe. It is "maybe" if a process died before it
+// recorded its attempt; it stays so once the next process has counted one send for it.
 func sentText(rec *persist.Record) string {
 	left := func(a persist.Attempt) bool { return a.Sent }
 	switch {

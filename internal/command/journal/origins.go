@@ -62,7 +62,7 @@ starts. It asks first, or wants --yes.`,
 	return cmd
 }
 
-// originEntries spells origins as the journal has them.
+// originEntries returns origins in the spelling of the journal, with the port. "*" stands for all origins. An error names the wrong one.
 func originEntries(args []string) (entries []string, err error) {
 	for _, arg := range args {
 		if arg == allOrigins {
@@ -95,7 +95,8 @@ func tellOrigins(ctx context.Context, ses *session.Session, args, entries []stri
 	return nil
 }
 
-// removeOrigin takes an entry off, whatever others add meanwhile.
+// removeOrigin takes an origin off the list of those that clients send to with credentials only, after a question. Other processes may change
+// the list meanwhile: it is tried again until no change came between.
 func removeOrigin(ctx context.Context, ses *session.Session, entry string, s terminal.Streams, yes bool) error {
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
 	if err != nil {

@@ -102,7 +102,8 @@ KEY was refused, and nothing was begun; 3 something is unknown, or the run was b
 	return cmd
 }
 
-// check checks the flags.
+// check checks the flags of journal redrive: operations are named by keys or selected by --status, and some flags are for one of the two ways
+// only.
 func (f *redriveFlags) check(keys []string) error {
 	bulk := len(f.statuses) > 0
 	switch {
@@ -125,7 +126,8 @@ func (f *redriveFlags) check(keys []string) error {
 	return f.sums.Check()
 }
 
-// each redrives the named operations.
+// each begins the named operations once more, each under its next generation, a new key for the same request. Nothing is sent. p is the
+// profile that the client uses.
 func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profile, s terminal.Streams) error {
 	options := func(rec *persist.Record) []oncehttp.LookupOption {
 		all := []oncehttp.LookupOption{oncehttp.AsSeen(*rec), oncehttp.WithNote(f.reason)}
@@ -156,7 +158,8 @@ func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profil
 	}, s)
 }
 
-// standsInPlace returns an error if the next generation of an operation was begun in its place, and has ended: it is that one which may be redriven.
+// standsInPlace returns an error if the next generation of an operation, the try after it, exists and has ended: that one may be redriven
+// instead. It is called before each redrive.
 func (f *redriveFlags) standsInPlace(ctx context.Context, ses *session.Session, rec *persist.Record) error {
 	if rec.ReplacedBy == "" || rec.ReplacedBy != intent.NextGeneration(rec.Key) {
 		return nil
@@ -183,7 +186,7 @@ func endText(rec *persist.Record) string {
 	return view.StateText(rec)
 }
 
-// config returns the settings of a client that begins operations, and sends nothing.
+// config returns the configuration of a client that begins operations, and has no origins to send to.
 func (f *redriveFlags) config(p *profile.Profile) oncehttp.Config {
 	return oncehttp.Config{Profile: p, Credential: f.pin.Credential, Region: f.pin.Region, Origins: []string{}}
 }
@@ -205,7 +208,7 @@ func (f *redriveFlags) matches(rec *persist.Record, sel *selection) bool {
 // runTime is the form of the time at the beginning of a run's id.
 const runTime = "20060102T150405.000000Z"
 
-// startOf returns the time at which the run of this id began.
+// startOf returns the time at which the run with this id (--run) began, which the id contains. It is an error if the text is no such id.
 func startOf(run string) (time.Time, error) {
 	text, rest, found := strings.Cut(run, "-")
 	start, err := time.Parse(runTime, text)
@@ -215,7 +218,7 @@ func startOf(run string) (time.Time, error) {
 	return start, nil
 }
 
-// latestOf returns the key of the latest generation after key that the journal has; "" if there is none.
+// latestOf returns the key of the latest generation (a try under a key of its own) after key that the journal has; "" if there is none.
 func latestOf(ctx context.Context, c *oncehttp.Client, key string) (latest string) {
 	for range intent.GenerationsMax {
 		key = intent.NextGeneration(key)

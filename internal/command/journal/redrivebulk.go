@@ -55,7 +55,8 @@ const (
 	fateNoBytes  fate = "without their requests, which the journal keeps no more"
 )
 
-// bulk redrives the operations that --status selects.
+// bulk begins all refused operations that --status selects once more. globs are patterns of keys; p is the profile that the client uses. With
+// --dry-run it only prints the totals.
 func (f *redriveFlags) bulk(ctx context.Context, globs []string, p *profile.Profile, s terminal.Streams) error {
 	by := signature()
 	if most := persist.NoteBytesMax - len(signed(" ", by)) + 1; len(f.reason) > most {
@@ -75,7 +76,8 @@ func (f *redriveFlags) bulk(ctx context.Context, globs []string, p *profile.Prof
 	return f.WithJournal(work)
 }
 
-// prepare sets the times and the id of the run, and the selection.
+// prepare sets the time at which the run began, its id and the selection. An operation refused after that time is left alone, also if --run
+// goes on with a broken-off run.
 func (r *redriving) prepare(ctx context.Context, globs []string) (err error) {
 	if r.end = time.Now(); r.run != "" {
 		if r.end, err = startOf(r.run); err != nil {
@@ -100,7 +102,7 @@ func (r *redriving) prepare(ctx context.Context, globs []string) (err error) {
 	return err
 }
 
-// do counts, asks, and begins.
+// do prints the totals of the selected operations, asks, begins them once more, and prints the result. The error has the exit status.
 func (r *redriving) do(ctx context.Context) error {
 	taken, text, err := r.count(ctx)
 	if err != nil {
@@ -137,7 +139,8 @@ func (r *redriving) do(ctx context.Context) error {
 	return nil
 }
 
-// count returns the number of operations to begin, and the lines about all selected ones: by status and sum, and the number of those left alone.
+// count returns the number of operations to begin, and lines about all selected ones for the user: totals by status, and the number of those
+// left alone, with the reason. It changes nothing but r.left.
 func (r *redriving) count(ctx context.Context) (taken int, text []string, err error) {
 	totals, fates := map[int]*results.Totals{}, map[fate]int{}
 	counts := map[int]int{}
@@ -183,7 +186,7 @@ func (r *redriving) count(ctx context.Context) (taken int, text []string, err er
 	return fates[fateTaken], append(text, forgot...), nil
 }
 
-// each calls do for each selected operation that ended in the time of the run.
+// each calls do for each selected operation that ended after --since and before the run began.
 func (r *redriving) each(ctx context.Context, do func(*persist.Record) error) error {
 	return session.EachRecord(ctx, r.ses, r.sel.query, func(rec *persist.Record) error {
 		if !rec.Finished.Before(r.end) || rec.Finished.Before(r.since) || !r.matches(rec, &r.sel) {
@@ -193,7 +196,8 @@ func (r *redriving) each(ctx context.Context, do func(*persist.Record) error) er
 	})
 }
 
-// fateOf returns the treatment of an operation. One whose successor was named and not begun, since a run was broken off, is taken.
+// fateOf decides whether a refused operation is begun once more (fateTaken), or why it is left alone. If a broken-off run has named its next
+// generation and not begun it, it is taken.
 func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, error) {
 	named := *rec
 	named.ReplacedBy = cmp.Or(rec.ReplacedBy, intent.NextGeneration(rec.Key)) // a batch or a program begins that without naming it
@@ -220,10 +224,10 @@ func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, erro
 	return fateTaken, nil
 }
 
-// maybeTold reports whether somebody may know of the end of an operation.
+// maybeTold reports whether a program may know of the end of an operation, and so may have begun it again by itself.
 func maybeTold(rec *persist.Record) bool { return !acts.IsUntold(rec) }
 
-// begin redrives the operations that are to be taken, several at once.
+// begin begins the selected operations once more, with r.workers goroutines, and counts the results in r. It closes the clients at the end.
 func (r *redriving) begin(ctx context.Context) error {
 	queue := make(chan persist.Record)
 	var wg sync.WaitGroup
@@ -257,7 +261,8 @@ func (r *redriving) alreadyText() string {
 	return fmt.Sprintf("; already: %d by another run", r.already)
 }
 
-// ours reports whether this run has begun the operation that stands in the place of a redriven one.
+// ours reports whether this run has begun the operation under the key next in place of rec, and not another run at the same time. If its
+// record is gone already, it counts as this run's.
 func (r *redriving) ours(ctx context.Context, rec *persist.Record, next oncehttp.Key) (bool, error) {
 	named := *rec
 	named.ReplacedBy = string(next)
@@ -268,7 +273,7 @@ func (r *redriving) ours(ctx context.Context, rec *persist.Record, next oncehttp
 	return now.RedriveRun == r.run, err
 }
 
-// one redrives an operation, and counts it.
+// one begins one operation once more under its next generation, and counts the result. It prints the first errors. Several goroutines call it.
 func (r *redriving) one(ctx context.Context, rec *persist.Record) {
 	c, err := r.client(words.AccountName(rec.Account))
 	var next oncehttp.Key

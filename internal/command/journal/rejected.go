@@ -34,7 +34,8 @@ type rejectedView struct {
 // interrupted is the result of a forgotten operation whose client was stopped, as by Ctrl-C, before anything was sent.
 const interrupted = results.Result(results.CodeInterrupted)
 
-// resultOf returns the result of a forgotten operation.
+// resultOf returns the result of an operation that the journal has forgotten: rejected, or interrupted if the client was stopped before
+// anything was sent.
 func resultOf(o *forgotten.Operation) results.Result {
 	if o.Interrupted {
 		return interrupted
@@ -42,7 +43,8 @@ func resultOf(o *forgotten.Operation) results.Result {
 	return results.Rejected
 }
 
-// partInterrupted parts forgotten operations that were rejected from those that were interrupted.
+// partInterrupted separates forgotten operations: it returns those that were rejected, and the number of those whose client was stopped before
+// anything was sent.
 func partInterrupted(all []forgotten.Operation) (rejected []forgotten.Operation, interrupted int) {
 	for i := range all {
 		if all[i].Interrupted {
@@ -54,7 +56,8 @@ func partInterrupted(all []forgotten.Operation) (rejected []forgotten.Operation,
 	return rejected, interrupted
 }
 
-// rejected reads the forgotten operations of the selected accounts, keys, servers and times. Those of other results or states are none.
+// rejected returns the operations that the journal has forgotten since nothing happened, as far as sel selects them. They are in a log beside
+// the journal. If sel asks for states, there are none. stderr is told of lines that no key opens.
 func rejected(ses *session.Session, sel selection, now time.Time, stderr io.Writer) ([]forgotten.Operation, error) {
 	all, unread, err := forgotten.Read(ses.Place, now)
 	if err != nil {
@@ -73,7 +76,7 @@ func rejected(ses *session.Session, sel selection, now time.Time, stderr io.Writ
 	return chosen, nil
 }
 
-// recordOf returns a record for the columns of a table. It stands in no journal.
+// recordOf returns a record with the facts of a forgotten operation, so that the columns for records can show it. It is in no journal.
 func recordOf(o *forgotten.Operation) persist.Record {
 	return persist.Record{
 		ID: persist.ID{Account: o.Account, Key: o.Key}, Seq: 1, State: persist.StateSettled, Effect: persist.EffectAbsent, Method: o.Method, Origin: o.Origin,
@@ -81,7 +84,7 @@ func recordOf(o *forgotten.Operation) persist.Record {
 	}
 }
 
-// stillRejected returns the latest of each key, without those whose key stands in the journal now.
+// stillRejected returns the latest forgotten operation of each key, without those whose key is in the journal again: these were begun anew.
 func stillRejected(ctx context.Context, ses *session.Session, all []forgotten.Operation) ([]forgotten.Operation, error) {
 	last := map[persist.ID]int{}
 	for i := range all {
@@ -104,7 +107,8 @@ func stillRejected(ctx context.Context, ses *session.Session, all []forgotten.Op
 	return left, nil
 }
 
-// standsNow reports whether the key of a forgotten operation stands in the journal.
+// standsNow reports whether the journal has a record under the key of a forgotten operation: it was begun again since. A record that cannot be
+// read counts.
 func standsNow(ctx context.Context, ses *session.Session, o *forgotten.Operation) (bool, error) {
 	_, err := ses.Journal.Get(ctx, persist.ID{Account: o.Account, Key: o.Key})
 	switch {
@@ -116,7 +120,8 @@ func standsNow(ctx context.Context, ses *session.Session, o *forgotten.Operation
 	return true, nil
 }
 
-// rejectedColumns returns the columns of forgotten operations; now returns the one that is written.
+// rejectedColumns returns the columns for forgotten operations. The writer knows records only; now returns the operation that is being
+// written, for facts that a record lacks.
 func rejectedColumns(c clock, now func() *forgotten.Operation) []column {
 	backup := func() time.Time { return now().Backup }
 	return []column{
@@ -187,7 +192,7 @@ func writeRejectedJSON(out io.Writer, all []forgotten.Operation, array bool) err
 	return w.Flush()
 }
 
-// checkRejected checks the flags of list --rejected.
+// checkRejected returns an error for flags that do not go with list --rejected, whose operations have no state and are listed oldest first.
 func (l *listFlags) checkRejected() error {
 	switch {
 	case l.sort != "" || len(l.states) > 0:
@@ -202,7 +207,7 @@ func (l *listFlags) checkRejected() error {
 	return err
 }
 
-// listRejected prints the rejected operations for list --rejected.
+// listRejected prints the forgotten operations that sel selects, for journal list --rejected.
 func (l *listFlags) listRejected(ses *session.Session, sel selection, c clock, s terminal.Streams) error {
 	sayNowhere(ses.Place, s.Err)
 	all, err := rejected(ses, sel, c.now, s.Err)
@@ -213,7 +218,7 @@ func (l *listFlags) listRejected(ses *session.Session, sel selection, c clock, s
 	return l.writeRejected(s.Out, c, all)
 }
 
-// sayNowhere tells that nothing rejected can be known of a journal, if there is no place for its log.
+// sayNowhere tells the user that rejected operations of a journal are not known, if no place for their log can be found.
 func sayNowhere(at place.Place, stderr io.Writer) {
 	if err := forgotten.Nowhere(at); err != nil {
 		terminal.Say(stderr, "what was rejected is not known: it is noted in the user's folder, and %v; set HOME, here and where batch and send run", err)
@@ -234,7 +239,8 @@ func (l *listFlags) stuckRejected(ctx context.Context, ses *session.Session, sel
 	return l.writeRejected(s.Out, c, all)
 }
 
-// notDoneSince returns the forgotten operations of the selection that are still to be done.
+// notDoneSince returns the forgotten operations that sel selects and that were not begun again since. stderr is told of those that cannot be
+// read.
 func notDoneSince(ctx context.Context, ses *session.Session, sel selection, now time.Time, stderr io.Writer) ([]forgotten.Operation, error) {
 	all, err := rejected(ses, sel, now, stderr)
 	if err != nil {
@@ -243,8 +249,8 @@ func notDoneSince(ctx context.Context, ses *session.Session, sel selection, now 
 	return stillRejected(ctx, ses, all)
 }
 
-// lookAtRejected counts the forgotten operations of the selection that are still to be done, and returns them. stderr is told of those
-// that cannot be read, unless the alert is quiet.
+// lookAtRejected reads the forgotten operations that sel selects and that were not begun again since, counts the rejected ones for the alert,
+// and returns all. stderr is told of those that cannot be read, unless the alert is quiet.
 func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel selection, stderr io.Writer) ([]forgotten.Operation, error) {
 	if a.flags.rejected >= 0 { // also if it is quiet: the limit is on something that is not known
 		sayNowhere(ses.Place, stderr)
@@ -258,7 +264,8 @@ func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel se
 	return all, err
 }
 
-// showRejected prints the forgotten operations of a key, and reports whether there are any.
+// showRejected prints the forgotten operations of a key for journal show, and reports whether there are any. text is the key, or its end after
+// a colon.
 func showRejected(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, c clock, asJSON bool, s terminal.Streams) (bool, error) {
 	var all []forgotten.Operation
 	var err error
@@ -309,7 +316,7 @@ type older struct {
 	backup time.Time // the earliest
 }
 
-// olderOf counts the forgotten operations of a list that are older than a restore of the journal.
+// olderOf counts the forgotten operations of a list that are older than a restore of the journal from a backup: they may have been done since.
 func olderOf(all []forgotten.Operation) (o older) {
 	for i := range all {
 		if at := all[i].Backup; !at.IsZero() {
@@ -329,7 +336,7 @@ func (o older) text() string {
 	return fmt.Sprintf("%d from before the backup of %s was restored: may have been done since", o.n, o.backup.UTC().Format(time.RFC3339))
 }
 
-// after returns the clause of text behind a comma; "" if there is none.
+// after returns the clause of text with a comma before it, for the end of a sentence; "" if there are no such operations.
 func (o older) after() string {
 	if o.n == 0 {
 		return ""
@@ -337,14 +344,14 @@ func (o older) after() string {
 	return ", " + o.text()
 }
 
-// sayOlder tells of the forgotten operations of a list that are older than a restore.
+// sayOlder warns of forgotten operations in a list that are older than a restore of the journal: they may have been done since.
 func sayOlder(all []forgotten.Operation, stderr io.Writer) {
 	if text := olderOf(all).text(); text != "" {
 		terminal.Say(stderr, "of those listed, %s; audit before you run them again", text)
 	}
 }
 
-// addRejected counts forgotten operations that are still to be done.
+// addRejected sets the numbers of rejected operations in the alert. all are those that were not begun again since.
 func (a *alert) addRejected(all []forgotten.Operation) {
 	a.rejected, a.older = len(all), olderOf(all)
 	for i := range all {
@@ -354,12 +361,13 @@ func (a *alert) addRejected(all []forgotten.Operation) {
 	}
 }
 
-// listRejectedCommand returns the command that lists the forgotten operations still to be done.
+// listRejectedCommand returns the command line, for the user, that lists the rejected operations not begun again since.
 func listRejectedCommand(at place.Place) string {
 	return "oncehttp journal stuck --rejected --journal " + words.ShellQuote(at.Arg)
 }
 
-// ofInterrupted returns a clause about the interrupted ones, or "".
+// ofInterrupted returns a clause with the number of operations whose client was stopped before anything was sent, such as " (2 interrupted)";
+// "" if there are none.
 func ofInterrupted(all []forgotten.Operation) string {
 	if _, n := partInterrupted(all); n > 0 {
 		return fmt.Sprintf(" (%d interrupted)", n)
@@ -367,7 +375,8 @@ func ofInterrupted(all []forgotten.Operation) string {
 	return ""
 }
 
-// sayRejected tells of forgotten operations that are still to be done, beside a listing.
+// sayRejected prints a line below a listing about operations that had no effect, that the journal has forgotten, and that were not begun again
+// since. It prints nothing if there are none.
 func sayRejected(all []forgotten.Operation, at place.Place, now time.Time, stderr io.Writer) {
 	if len(all) > 0 {
 		terminal.Say(stderr, "beside these: %s without effect, forgotten, and not done since%s; the latest, %s, %s ago; %s lists them",

@@ -28,7 +28,8 @@ type sender struct {
 	authorized request.OriginSet // the origins to which others send with credentials
 }
 
-// senderOf returns the sender of a config. A role without the right to read the facts of a journal does not learn the origins of others.
+// senderOf returns a sender, which tells whether the client of a config may send a record. It reads the origins to which other clients send
+// with credentials; a role without the right to read them goes without.
 func senderOf(ctx context.Context, ses *session.Session, cfg oncehttp.Config) (*sender, error) {
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
@@ -37,7 +38,8 @@ func senderOf(ctx context.Context, ses *session.Session, cfg oncehttp.Config) (*
 	return &sender{cfg, standing}, nil
 }
 
-// lacks returns the need of a record that the client does not meet, or the zero value. (Invariant 35.)
+// lacks returns the first condition of a record that the client does not meet, such as its region or credential; the zero value if it may be
+// sent. (Invariant 35.)
 func (s *sender) lacks(rec *persist.Record) acts.Lack {
 	has := acts.Has{
 		Credential: s.cfg.Credential, Region: s.cfg.Region, Authorize: s.cfg.Authorize != nil, Profile: s.knows(rec),
@@ -52,7 +54,7 @@ func (s *sender) lacks(rec *persist.Record) acts.Lack {
 	return acts.Gate(rec.Needs(), rec.Origin, has)
 }
 
-// knows reports whether the client knows the profile of a record.
+// knows reports whether the client has the profile, in the same version, with which a record was begun.
 func (s *sender) knows(rec *persist.Record) bool {
 	is := func(p *profile.Profile) bool {
 		return p != nil && p.Name == rec.Profile && p.Version == rec.ProfileVersion
@@ -61,7 +63,7 @@ func (s *sender) knows(rec *persist.Record) bool {
 	return is(s.cfg.Profile) || is(builtIn) || s.cfg.ProfileOf != nil && is(s.cfg.ProfileOf(rec.Clone()))
 }
 
-// lackText returns a lack of the client in the words of the command.
+// lackText returns the reason against sending a record, for the user: lack is the condition that the client does not meet.
 func lackText(lack acts.Lack, rec *persist.Record) string {
 	switch {
 	case lack.Need == acts.Origin:
@@ -72,7 +74,8 @@ func lackText(lack acts.Lack, rec *persist.Record) string {
 	return lack.Short
 }
 
-// omittedText names the credentials that a record was begun with, and that no journal keeps.
+// omittedText names the headers with credentials that the request of a record had. The journal does not keep their values, so that -H must
+// give them.
 func omittedText(rec *persist.Record) string {
 	return "it needs " + strings.Join(rec.Omitted, ", ") + " (-H)"
 }
@@ -83,7 +86,7 @@ type heldBack struct {
 	many map[string]int
 }
 
-// add counts an operation.
+// add counts an operation that stays held, by the reason why. Several goroutines may call it.
 func (h *heldBack) add(why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,7 +99,8 @@ func (h *heldBack) add(why string) {
 // reasonsShown is the number of reasons that say names.
 const reasonsShown = 10
 
-// say tells how many stay held, and why.
+// say prints how many operations stay held since a restore, one line for each of the first reasons, and one for the rest. It prints nothing if
+// none was added.
 func (h *heldBack) say(stderr io.Writer) {
 	others := 0
 	for i, why := range slices.Sorted(maps.Keys(h.many)) {
@@ -147,7 +151,8 @@ type heldOtherwise struct {
 	all map[string]string // the states by KEY@SEEN
 }
 
-// note keeps an operation that is held for another reason than a restore, if the user has named it.
+// note keeps an operation that is held for another reason than a restore, if the user has named its key. Without keys such an operation is no
+// news. Several goroutines may call it.
 func (h *heldOtherwise) note(rec *persist.Record, named bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,7 +161,7 @@ func (h *heldOtherwise) note(rec *persist.Record, named bool) {
 	}
 }
 
-// say prints why these operations were not released, and the command that ends each.
+// say prints for each named operation why --restored did not release it, and the command that settles it.
 func (h *heldOtherwise) say(ses *session.Session, stderr io.Writer) {
 	for i, key := range slices.Sorted(maps.Keys(h.all)) {
 		if i >= reasonsShown {

@@ -94,7 +94,7 @@ filtered then, with the attempts. Bodies, headers and query strings are not in i
 	return cmd
 }
 
-// filterText returns the selection of the operations, as written in the call.
+// filterText returns the selection of the operations for the heading of the page: the keys and the flags, as the user wrote them.
 func filterText(fs *pflag.FlagSet, keys []string) string {
 	parts := slices.Clone(keys)
 	for _, name := range []string{"account", "state", "result", "since", "older", "origin", "declined"} {
@@ -153,8 +153,8 @@ type historyBar struct {
 	Good           bool
 }
 
-// readPage reads the journal for the counts, and again for the rows shown, which alone it keeps in memory. Rejected and forgotten operations have rows
-// of its own, beside the counted operations.
+// readPage reads the journal and returns the page of journal report. It reads once for the counts, and again for the rows shown, which alone
+// it keeps in memory. forgot are rejected operations, which have rows of their own, and are not counted as operations.
 func readPage(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, forgot []forgotten.Operation, now time.Time) (*reportPage, error) {
 	st, err := countRecords(ctx, ses, sel, sums, now, func(*persist.Record) {})
 	if err != nil {
@@ -188,7 +188,8 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 	return p, nil
 }
 
-// addRows puts operations of the journal, the worst first, and forgotten ones on the page, as many as it has room for.
+// addRows adds the rows of the page, the worst operation first, up to the limit. rows are operations of the journal, sorted already; forgot
+// are those that it has forgotten. see prepares records for display.
 func (p *reportPage) addRows(see interface{ Set(rec *persist.Record) }, rows []persist.Record, forgot []forgotten.Operation, d results.Declines, c clock) {
 	tried := make([]persist.Record, len(forgot))
 	for i := range forgot {
@@ -209,7 +210,7 @@ func (p *reportPage) addRows(see interface{ Set(rec *persist.Record) }, rows []p
 	}
 }
 
-// add adds an operation to the rows of the page, and counts it for its result.
+// add adds a row to the page, and counts it among the shown operations of its result.
 func (p *reportPage) add(r reportRow) {
 	p.Rows = append(p.Rows, r)
 	for i := range p.Results {
@@ -219,7 +220,8 @@ func (p *reportPage) add(r reportRow) {
 	}
 }
 
-// addCommands gives each row the commands for it. A command that settles an operation is bound to its state on the page.
+// addCommands adds the commands that an operator may copy to each row. One that settles an operation names KEY@SEEN, so that it changes
+// nothing if the operation has changed since the page was made. journal and sealKey are the values of the flags.
 func (p *reportPage) addCommands(journal, sealKey string) {
 	rest := " --journal " + words.ShellQuote(journal)
 	if sealKey != "" {
@@ -249,8 +251,8 @@ func (p *reportPage) addCommands(journal, sealKey string) {
 	}
 }
 
-// worseThan puts first the operations for an operator to settle: held, then unknown. Then
-// come those of interest to the business; of the same kind the older one.
+// worseThan compares two records for the order of the page: it is positive if a comes before b. First come held operations, then those with an
+// unknown outcome, then refusals; of the same result the older one is first.
 func worseThan(d results.Declines, a, b *persist.Record) int {
 	rank := func(rec *persist.Record) int {
 		order := []results.Result{results.Done, results.Duplicate, results.Accepted, results.Rejected, results.Invalid, results.Declined, results.Mismatch, results.Unknown, results.Held}
@@ -279,7 +281,7 @@ func rowOf(rec *persist.Record, d results.Declines, c clock) reportRow {
 	return r
 }
 
-// barsOf places attempts on one axis.
+// barsOf returns a bar for each attempt. Its left end and its width are percentages of the time from the first attempt to the end of the last.
 func barsOf(history []persist.Attempt, c clock) []historyBar {
 	if len(history) == 0 {
 		return nil
@@ -302,7 +304,7 @@ func barsOf(history []persist.Attempt, c clock) []historyBar {
 	return bars
 }
 
-// attemptText returns the result of an attempt.
+// attemptText returns the result of an attempt as text: its status, its error, and whether nothing was sent.
 func attemptText(a persist.Attempt) string {
 	text := words.CauseWords(words.FlagWords(a.Error))
 	if a.Status != 0 {

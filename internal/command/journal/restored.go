@@ -86,7 +86,8 @@ changes nothing that is done. A journal without an operation is noted as restore
 // the clock behind --taken.
 const takenSlack = time.Minute
 
-// restored holds the unfinished operations, and prints the next steps.
+// restored does the work of journal restored, after a backup was put back: it holds all unfinished operations, since they may have been sent
+// after the backup, notes the restore, and prints the next steps. text is the value of --taken. Running workers make it fail without a change.
 func restored(ctx context.Context, ses *session.Session, text string, s terminal.Streams) error {
 	leases, err := leasesOf(ctx, ses)
 	if err != nil {
@@ -126,8 +127,9 @@ func restored(ctx context.Context, ses *session.Session, text string, s terminal
 	return nil
 }
 
-// note notes a restore in the journal and in its log of rejected operations, and reports whether there is such a log. Of an empty journal, too: what it has lost may
-// have been done since. There it is an error that the role may write no facts.
+// note writes to the journal, and to its log of rejected operations, that the journal was restored. logged is false if there is no such log.
+// empty is true for a journal without operations: it warns that the backup may not be loaded, and the restore must be noted there, or the
+// error says that the role may not.
 func note(ctx context.Context, ses *session.Session, taken time.Time, empty bool, stderr io.Writer) (logged bool, err error) {
 	written, err := session.NoteRestored(ctx, ses, taken, time.Now())
 	if err != nil {
@@ -142,7 +144,8 @@ func note(ctx context.Context, ses *session.Session, taken time.Time, empty bool
 	return logged, err
 }
 
-// sayNext prints the next steps after a restore. noted: the journal has a log of rejected operations.
+// sayNext prints the next steps after a restore: the comparison with the provider's exports, and the release of operations. noted is true if
+// the journal has a log of rejected operations, which gets a line of its own.
 func sayNext(ses *session.Session, taken time.Time, noted bool, stderr io.Writer) {
 	terminal.Say(stderr, `What was begun or sent since is not in this journal. Before any batch is repeated, or a worker started, compare:
   oncehttp audit --journal %s --against EXPORT --match COLUMN --time COLUMN --since %s --edge 0s --where COLUMN=VALUE
@@ -184,7 +187,7 @@ type leases struct {
 	many  int
 }
 
-// leasesOf asks a journal for its clock.
+// leasesOf returns a counter of leases by the clock of the journal. A journal in a file has no leases that last: its counter finds none.
 func leasesOf(ctx context.Context, ses *session.Session) (*leases, error) {
 	claimer, ok := persist.As[persist.Claimer](ses.Journal)
 	if !ok {
@@ -197,12 +200,12 @@ func leasesOf(ctx context.Context, ses *session.Session) (*leases, error) {
 	return &leases{now: now, asked: time.Now()}, nil
 }
 
-// lasts reports whether somebody has a lease of a record.
+// lasts reports whether a process has a lease of an unfinished record that has not ended by the journal's clock.
 func (l *leases) lasts(rec *persist.Record) bool {
 	return !l.now.IsZero() && !rec.State.Final() && rec.Leased("", l.now.Add(time.Since(l.asked)))
 }
 
-// see counts the lease of a record, if it lasts.
+// see counts the lease of a record if it lasts, and keeps the record whose lease ends last.
 func (l *leases) see(rec *persist.Record) {
 	if !l.lasts(rec) {
 		return
@@ -212,7 +215,7 @@ func (l *leases) see(rec *persist.Record) {
 	}
 }
 
-// err returns an error if see has counted a lease.
+// err returns an error if see has counted a lease: a worker is running, and must be stopped first. The error says when the last lease ends.
 func (l *leases) err() error {
 	if l.many == 0 {
 		return nil
@@ -221,14 +224,15 @@ func (l *leases) err() error {
 		words.Count(l.many, "operation"), l.last.LeaseUntil.UTC().Format(time.RFC3339))
 }
 
-// refuse returns an error if somebody has a lease of the record.
+// refuse returns an error if a process has a lasting lease of this record, as one that was claimed after the first look.
 func (l *leases) refuse(rec *persist.Record) error {
 	alone := leases{now: l.now, asked: l.asked}
 	alone.see(rec)
 	return alone.err()
 }
 
-// newestIn returns the latest time of an event in the journal. It returns an error if it sees lasting leases.
+// newestIn returns the latest time that any record of the journal has: a backup cannot be older. The error says that a process has a lease of
+// some record.
 func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest time.Time, err error) {
 	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
 		leases.see(rec)
@@ -252,7 +256,8 @@ func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest
 	return newest, err
 }
 
-// holdRestored changes an unfinished record as acts.Restored decides, and ends its lease. It reports whether it changed anything.
+// holdRestored changes an unfinished record for a restore from a backup of the time taken: it is held as maybe sent, and its lease ends. It
+// reports whether it changed anything; a repeated call does not.
 func holdRestored(rec *persist.Record, taken time.Time) bool {
 	before := operation.OpOf(rec, 0)
 	held := acts.Restored(before, taken)
@@ -268,8 +273,8 @@ func holdRestored(rec *persist.Record, taken time.Time) bool {
 // changers is the number of records changed at once. They share commits.
 const changers = 16
 
-// changeAll changes the records of q if change returns true for them, and counts them.
-// A record is read again if it changes meanwhile. An error of change ends it.
+// changeAll changes the records selected by q, several at once, and returns the number of changed ones. change edits a record, and returns
+// false to leave it. It may be called again for the same record, if another process has changed that meanwhile. An error of change ends all.
 func changeAll(ctx context.Context, ses *session.Session, q persist.Query, change func(*persist.Record) (bool, error)) (changed int, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -311,7 +316,8 @@ func changeAll(ctx context.Context, ses *session.Session, q persist.Query, chang
 	return changed, err
 }
 
-// changeOne changes one record, as it stands.
+// changeOne applies change to one record and writes it. If another process has changed the record meanwhile, it reads the record and tries
+// again. It returns false if change left the record, or if the record is gone.
 func changeOne(ctx context.Context, j persist.Journal, rec persist.Record, change func(*persist.Record) (bool, error)) (bool, error) {
 	for {
 		if changes, err := change(&rec); !changes || err != nil {

@@ -21,15 +21,16 @@ type seenRecord struct {
 	seen string
 }
 
-// repeats reports whether an argument says again what one before it has said.
+// repeats reports whether the argument of the command that named r says nothing new beside an earlier one, before: the same operation, and the
+// same SEEN or none.
 func (r *seenRecord) repeats(before seenRecord) bool {
 	return before.ID == r.ID && (r.seen == "" || r.seen == before.seen)
 }
 
 var errNoSuchKey = errors.New("no such key")
 
-// findSeen finds the operation that a user names by KEY or KEY@SEEN; SEEN stands for the state in which the user saw it. The prefix that every key of
-// this command has may be missing. A key that itself ends like KEY@SEEN is found first.
+// findSeen returns the operation that the user names by KEY or KEY@SEEN; SEEN is a digest of the record as the user saw it. The first word of
+// generated keys may be left out. A key that itself ends like @SEEN is found first.
 func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text string) (seenRecord, error) {
 	bare, seen := session.SplitSeen(text)
 	for _, prefix := range []string{"", words.KeyPrefix} {
@@ -47,8 +48,8 @@ func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text stri
 	return seenRecord{}, f.notFound(ctx, ses, text)
 }
 
-// notFound returns the error for a missing operation, with the key possibly meant by the text. An operation only possibly meant is
-// not changed.
+// notFound returns the error for a text that names no operation. It names the operation that the text may mean, such as one whose key ends so.
+// That one is not changed.
 func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text string) error {
 	key, _ := session.SplitSeen(text)
 	if rec, ok := f.badSeen(ctx, ses, text); ok {
@@ -73,7 +74,7 @@ func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text stri
 	return fmt.Errorf("%w; there is %q", f.NotFound(text), meant)
 }
 
-// badSeen returns the operation of KEY if a text is KEY@ and something that is no SEEN.
+// badSeen returns the operation of KEY, and true, if a text is KEY@ and something that is no SEEN, so that the error can say so.
 func (f *actFlags) badSeen(ctx context.Context, ses *session.Session, text string) (persist.Record, bool) {
 	at := strings.LastIndexByte(text, '@')
 	if at < 1 {
@@ -87,9 +88,9 @@ func (f *actFlags) badSeen(ctx context.Context, ses *session.Session, text strin
 	return persist.Record{}, false
 }
 
-// unmoved separates the operations open to the act from those moved since they were seen. If stdin is a terminal, and not the list
-// of keys, it asks about the latter. An operation without SEEN is shown and asked about there; elsewhere it is an error if the act is
-// bound, or the keys were listed before.
+// unmoved returns the records that the act a may change, and in moved a line for each operation that is not as its KEY@SEEN says. On a
+// terminal it asks about the latter, unless the keys were listed on stdin or with --yes. If the act needs a SEEN (a.bound), or the keys were
+// listed, an unfinished operation without one is asked about, or is an error: a worker may have sent it since the user looked.
 func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (records []persist.Record, moved []string, err error) {
 	asks := !listed && !yes && terminal.IsTerminal(s.In) && terminal.IsTerminal(s.Err)
 	for i := range all {
@@ -121,12 +122,14 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 	return records, moved, nil
 }
 
-// otherThanSeen tells of an operation that does not stand as the SEEN of an argument says. A digest does not tell whether it ever did.
+// otherThanSeen returns a line about an operation that is not as the SEEN of its argument says. SEEN is a digest, so that nobody can tell
+// whether it ever was.
 func otherThanSeen(rec *seenRecord) string {
 	return fmt.Sprintf("@%s is not how it stands, since it has moved or that is another's SEEN: %s", rec.seen, session.SeenKey(&rec.Record))
 }
 
-// movedSince tells of an operation that moved while the act ran, or that another process sends; at is the time of the look at it.
+// movedSince returns a line about an operation that was changed while the act ran, or that another process is sending. now is its present
+// record, read at the time at.
 func movedSince(now *persist.Record, at time.Time) string {
 	if sending := view.SendingText(now, at); sending != "" && !now.State.Final() {
 		return sending + ", and changed by nobody else before that: " + session.SeenKey(now)
@@ -134,7 +137,8 @@ func movedSince(now *persist.Record, at time.Time) string {
 	return "it has moved since it was seen: " + session.SeenKey(now)
 }
 
-// sayMoved prints the moved operations, by the texts of otherThanSeen and movedSince, and adds them to the error of the others.
+// sayMoved prints the lines about operations that were left alone because they had changed, and returns err, the failures of the others, with
+// this added. Without such lines it returns err.
 func sayMoved(moved []string, err error, s terminal.Streams) error {
 	if len(moved) == 0 {
 		return err

@@ -48,8 +48,8 @@ type selection struct {
 	declines results.Declines
 }
 
-// selection reads the flags. globs are patterns of keys, as path.Match takes them;
-// none selects every key.
+// selection reads the flags, and returns the selection of records within q. globs are patterns of keys with * and ?; none selects every key.
+// now is the time from which ages count.
 func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) (selection, error) {
 	s := selection{query: q, globs: globs, origin: f.origin}
 	var err error
@@ -71,7 +71,8 @@ func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) 
 	return s, s.globs.Check()
 }
 
-// know takes the declines of the journal's earlier runs, unless --declined was given, and returns their texts.
+// know sets the declines, the answers that count as refusals, to those that the journal keeps of earlier runs, and returns their texts. With
+// --declined it changes nothing, and returns none.
 func (s *selection) know(ctx context.Context, ses *session.Session) (texts []string, err error) {
 	if len(s.declines) == 0 {
 		s.declines, texts, err = session.KnownDeclines(ctx, ses)
@@ -79,7 +80,7 @@ func (s *selection) know(ctx context.Context, ses *session.Session) (texts []str
 	return texts, err
 }
 
-// parseSince reads a duration, days included, or a time; "" is the zero time.
+// parseSince reads the value of --since: a duration before now, days included, or a time. An empty text gives the zero time.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if d, err := settings.ParseAge(text); err == nil {
 		return now.Add(-d), nil
@@ -100,7 +101,8 @@ func (s *selection) all() bool {
 	return s.query.AllAccounts && len(s.query.States)+len(s.globs)+len(s.results) == 0 && s.since.IsZero() && s.before.IsZero() && s.origin == ""
 }
 
-// match reports whether the record is selected.
+// match reports whether the record is selected by its time, origin, result and key. Account and state are not compared: the query of the
+// journal does that.
 func (s *selection) match(rec *persist.Record) bool {
 	switch {
 	case rec.Created.Before(s.since), !s.before.IsZero() && !rec.Created.Before(s.before):
@@ -123,7 +125,7 @@ func (s *selection) each(ctx context.Context, ses *session.Session, do func(*per
 	})
 }
 
-// sortOrders returns the values of --sort with their orders, greatest first.
+// sortOrders returns the values of --sort, each with a function that compares two records. Listings put the greatest first.
 func sortOrders() map[string]func(a, b *persist.Record) int {
 	return map[string]func(a, b *persist.Record) int{
 		"created":  func(a, b *persist.Record) int { return a.Created.Compare(b.Created) },
@@ -133,8 +135,8 @@ func sortOrders() map[string]func(a, b *persist.Record) int {
 	}
 }
 
-// top returns the last limit records of the order, greatest first. It needs memory
-// for no more than those.
+// top returns the greatest selected records by order, at most limit of them, greatest first. It reads all records, and needs memory for limit
+// of them.
 func (s *selection) top(ctx context.Context, ses *session.Session, limit int, order func(a, b *persist.Record) int) ([]persist.Record, error) {
 	h := &recordHeap{order: order}
 	err := s.each(ctx, ses, func(rec *persist.Record) error {
@@ -163,10 +165,10 @@ func (h *recordHeap) Less(i, j int) bool { return h.order(&h.records[i], &h.reco
 // Swap implements [sort.Interface] for container/heap.
 func (h *recordHeap) Swap(i, j int) { h.records[i], h.records[j] = h.records[j], h.records[i] }
 
-// Push appends; heap.Push calls it.
+// Push appends a record; heap.Push calls it.
 func (h *recordHeap) Push(x any) { h.records = append(h.records, x.(persist.Record)) }
 
-// Pop takes the last; heap.Pop calls it.
+// Pop takes the last record off the slice; heap.Pop calls it after moving the least one there.
 func (h *recordHeap) Pop() any {
 	last := h.records[len(h.records)-1]
 	h.records = h.records[:len(h.records)-1]

@@ -83,8 +83,8 @@ was rejected, so that nothing happened and the journal forgot it, is shown, too:
 	return cmd
 }
 
-// show calls print for each operation of the key: the key as it is, or with the first word of keys before it. If there is no such operation, it looks
-// among all keys for those that the user may mean. The error is errNoSuchKey if there are none of these either.
+// show calls print for each operation of the key, in any account. The first word of generated keys may be left out, and @SEEN may follow. If
+// there is none, it tries the operations that the user may mean. The error is errNoSuchKey if there are none of these either.
 func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, key string, print func(*persist.Record) error) error {
 	found, see := 0, ses.Seeing(ctx)
 	var err error
@@ -109,8 +109,8 @@ func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, ke
 	return err
 }
 
-// showMeant calls print for each operation with a key possibly meant by a text: another spelling of the text, or else its end. The text is
-// no key itself.
+// showMeant calls print for each operation whose key the user may mean by a text: the text is another spelling of the key, or else its end. It
+// returns errNoSuchKey if there is none. It is called for a text that is no key itself.
 func showMeant(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, print func(*persist.Record) error) error {
 	found, see := 0, ses.Seeing(ctx)
 	for _, means := range []func(text, key string) bool{words.MeansKey, words.EndsKey} {
@@ -129,7 +129,8 @@ func showMeant(ctx context.Context, f *session.JournalFlags, ses *session.Sessio
 	return errNoSuchKey
 }
 
-// nextGenerationOf returns the operation under the next generation of a record's key; nil if there is none, or it cannot be read.
+// nextGenerationOf returns the operation under the next generation of a record's key, the next try of the same request; nil if there is none,
+// or if it cannot be read.
 func nextGenerationOf(ctx context.Context, ses *session.Session, rec *persist.Record) (*persist.Record, error) {
 	if rec.KeyOfOneCall() || rec.Carrier == persist.CarrierSealed {
 		return nil, nil
@@ -159,7 +160,8 @@ func showJSON(w io.Writer, rec *persist.Record, parts view.Parts) error {
 	return err
 }
 
-// showTwice names the generations that both count as done, if rec and an earlier one, or rec and the next one, do.
+// showTwice warns on stderr if two generations (tries) of a request both count as done: rec and an earlier one, or rec and next. next may be
+// nil. known are the answers that count as refusals.
 func showTwice(ctx context.Context, ses *session.Session, known results.Declines, rec, next *persist.Record, s terminal.Streams) error {
 	var twice session.DoneTwice
 	err := twice.See(ctx, ses, known, rec)
@@ -172,7 +174,8 @@ func showTwice(ctx context.Context, ses *session.Session, known results.Declines
 	return err
 }
 
-// showState tells of the state and the result, and of the cause of a hold after an answer.
+// showState prints the state and the result of a record by line, and the reason if it is held after an answer. known are the answers that
+// count as refusals.
 func showState(line func(name, format string, args ...any), rec *persist.Record, known results.Declines) {
 	line("state", "%s, result %s", view.StateText(rec), known.ResultOfRecord(rec))
 	if cause := view.HeldCause(rec); cause != "" {
@@ -180,7 +183,8 @@ func showState(line func(name, format string, args ...any), rec *persist.Record,
 	}
 }
 
-// showText prints a record for people. next is the operation under the next generation of the key; nil: there is none.
+// showText writes a record for people, with its attempts drawn. next is the operation under the next generation of the key, nil if there is
+// none. known are the answers that count as refusals. c spells times.
 func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known results.Declines, next *persist.Record) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -254,7 +258,7 @@ func bodySize(rec *persist.Record) string {
 	return fmt.Sprintf("%d bytes", len(rec.Body))
 }
 
-// showLinks tells of the operations before and after one, and of the run of journal redrive that began it.
+// showLinks prints by line the keys of the operations that a record replaces and is replaced by, and the run of journal redrive that began it.
 func showLinks(line func(name, format string, args ...any), rec *persist.Record) {
 	if rec.Replaces != "" {
 		line("replaces", "%s", rec.Replaces)
@@ -271,7 +275,7 @@ func showLinks(line func(name, format string, args ...any), rec *persist.Record)
 	}
 }
 
-// showAnswer tells of the recorded answer, and of its missing parts.
+// showAnswer prints by line the status and size of the recorded answer, and the parts that were not kept. Without an answer it prints nothing.
 func showAnswer(line func(name, format string, args ...any), rec *persist.Record) {
 	if rec.Answer == nil || rec.Answer.Status == 0 {
 		return
@@ -286,7 +290,8 @@ func showAnswer(line func(name, format string, args ...any), rec *persist.Record
 	line("answer", "%d, %s", rec.Answer.Status, size)
 }
 
-// visible spells the characters obeyed by a terminal, except ends of lines, as Go does.
+// visible returns the text with each character that a terminal would obey, such as an escape, spelled as in Go. Ends of lines stay. A journal
+// has texts of strangers.
 func visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -299,7 +304,7 @@ func visible(text string) string {
 	return b.String()
 }
 
-// keptText returns the kept fields on one line.
+// keptText returns the values that the journal keeps of a request (--keep-field) on one line.
 func keptText(rec *persist.Record) string {
 	parts := make([]string, len(rec.KeptFields))
 	for i, f := range rec.KeptFields {
@@ -311,7 +316,8 @@ func keptText(rec *persist.Record) string {
 	return strings.Join(strings.Fields(strings.Join(parts, ", ")), " ")
 }
 
-// showBodies shows the parts with possible personal data.
+// showBodies prints by line the parts of a record with possible personal data: query string, headers and bodies. It is called with --body
+// only.
 func showBodies(line func(name, format string, args ...any), rec *persist.Record) {
 	line("target", "%s", rec.Target)
 	for name, values := range rec.Header {

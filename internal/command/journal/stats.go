@@ -33,7 +33,8 @@ type statsFlags struct {
 	asJSON   bool
 }
 
-// run counts the selected operations, and prints the counts.
+// run counts the selected operations, prints the counts, and returns an error with an exit status if a number is beyond its flag (--fail-…).
+// If the journal knows the numbers by itself, and nothing else is printed, it reads no record.
 func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selection, s terminal.Streams) error {
 	a := &f.alert
 	if a.since = sel.since; a.since.IsZero() {
@@ -74,7 +75,7 @@ func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selectio
 	return a.conclude(ses.Place)
 }
 
-// unwritten returns the error of an output with its exit status.
+// unwritten returns the error of a failed output with the exit status for it; nil for nil.
 func unwritten(err error) error {
 	if err == nil {
 		return nil
@@ -167,7 +168,7 @@ func ageEnds() [ageBuckets]time.Duration {
 	return [...]time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 }
 
-// countRecords reads the selected records. Its memory does not grow with them.
+// countRecords counts the selected records, and calls see for each. Its memory does not grow with them. sums names the amount to add up.
 func countRecords(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, now time.Time, see func(*persist.Record)) (*Stats, error) {
 	st := &Stats{States: map[string]int{}, Results: map[results.Result]int{}, Statuses: map[int]int{}}
 	st.totals.Name, st.read = sums.Amount, now
@@ -210,17 +211,18 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 	return st, err
 }
 
-// reject counts forgotten operations that are not done since.
+// reject sets the numbers of operations that the journal has forgotten since nothing happened. all are those that were not begun again.
 func (st *Stats) reject(all []forgotten.Operation) {
 	all, st.Interrupted = partInterrupted(all)
 	st.Rejected, st.older = len(all), olderOf(all)
 	st.Older = st.older.n
 }
 
-// OlderText returns a clause about forgotten operations of the time before a restore, or "".
+// OlderText returns a clause about forgotten operations that are older than a restore of the journal, and may have been done since; "" if
+// there are none.
 func (st *Stats) OlderText() string { return st.older.text() }
 
-// count counts an unfinished record.
+// count counts a pending or held record, and keeps the time of the oldest one.
 func (st *Stats) count(rec *persist.Record) {
 	c := &st.counts
 	if rec.State == persist.StateHeld {
@@ -242,7 +244,8 @@ const fewForAverage = 1000
 // leastBytes is less than any operation takes: its key, hashes and places in the indexes. A smaller average is of an old count.
 const leastBytes = 300
 
-// measure sets the sizes of the journal. The average is that of all its operations, and so unknown for a part of them.
+// measure sets the size of the journal, and on a server the average size of an operation. That average is left out for a selection of
+// operations, or if they are too few for it.
 func (st *Stats) measure(ctx context.Context, ses *session.Session, sel selection) error {
 	size, err := ses.Size(ctx)
 	switch {
@@ -338,7 +341,7 @@ func (st *Stats) histogram(b *strings.Builder) {
 	}
 }
 
-// seconds returns a number of seconds in words.
+// seconds returns a number of seconds as a short text, in a larger unit from a minute on.
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	if d < time.Minute {

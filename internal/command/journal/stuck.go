@@ -90,7 +90,8 @@ func (f *stuckFlags) bind(fs *pflag.FlagSet) {
 	f.alerts.bind(fs, false)
 }
 
-// run lists the operations of these keys, of all without one.
+// run lists the pending and held operations, of these keys or of all without one; with --rejected the rejected ones instead. The error has an
+// exit status if --fail-over finds something.
 func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams) error {
 	now := time.Now()
 	f.list.states = []string{persist.StatePending.String(), persist.StateHeld.String()}
@@ -122,8 +123,8 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 	})
 }
 
-// listOpen lists the pending and held operations, and adds them to the alert. For a quiet alert it lists nothing, and counts them without reading, if
-// the journal can.
+// listOpen lists the pending and held operations, and counts them for the alert. If the alert is quiet, it lists nothing, and takes the
+// numbers from the journal without reading records, if the journal has them.
 func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
 	if done, err := a.counted(ctx, ses, sel); done || err != nil {
 		return err
@@ -163,7 +164,8 @@ func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel sel
 	return nil
 }
 
-// sayOthers tells the alert and stderr of rejected operations, which the journal has forgotten.
+// sayOthers adds operations that were rejected, so that the journal forgot them, to the alert, and prints a line about them. With --quiet it
+// does so only if a flag asks for their number.
 func (f *stuckFlags) sayOthers(ctx context.Context, ses *session.Session, sel selection, a *alert, stderr io.Writer) error {
 	if f.alerts.quiet && !f.alerts.wantsRejected() {
 		return nil
@@ -176,7 +178,7 @@ func (f *stuckFlags) sayOthers(ctx context.Context, ses *session.Session, sel se
 	return err
 }
 
-// stuckColumns returns the columns of journal stuck. needs returns what a record needs of a client.
+// stuckColumns returns the columns of journal stuck. c spells times; needs returns the conditions that a client must meet to send a record.
 func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 	return []column{
 		{"KEY", session.SeenKey},
@@ -200,7 +202,7 @@ func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 	}
 }
 
-// willBeHeld returns the end that the next run makes for a pending operation that it will not send; "" for one that it will.
+// willBeHeld returns a text if the next run will not send a pending operation, but hold or settle it; "" if it will send it.
 func (c clock) willBeHeld(rec *persist.Record) string {
 	op := operation.OpOf(rec, 0)
 	switch operation.ProspectOf(&op, c.now) {
@@ -216,8 +218,8 @@ func (c clock) willBeHeld(rec *persist.Record) string {
 	return ""
 }
 
-// needsIn returns needsText for the records of a journal. A role without the right to read its facts does not learn the origins of
-// others' sends with Authorize.
+// needsIn returns a function that returns the conditions that a client must meet to send a record. It reads the origins to which clients send
+// with credentials; a role without the right to read them goes without.
 func needsIn(ctx context.Context, ses *session.Session) (func(*persist.Record) string, error) {
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
@@ -226,8 +228,8 @@ func needsIn(ctx context.Context, ses *session.Session) (func(*persist.Record) s
 	return func(rec *persist.Record) string { return needsText(rec, standing) }, nil
 }
 
-// needsText returns the needs of a record in words for people, without the facts of its profile. authorized are the origins of sends
-// with Authorize by clients of its journal.
+// needsText returns the conditions that a client must meet to send a record, such as its region; "" if there are none. authorized are the
+// origins to which clients of the journal send with credentials.
 func needsText(rec *persist.Record, authorized request.OriginSet) string {
 	n := rec.Needs()
 	var all []string
@@ -251,7 +253,8 @@ func needsText(rec *persist.Record, authorized request.OriginSet) string {
 	return strings.Join(all, ", ")
 }
 
-// lastError returns the reason for the missing answer of the last attempt, or for the hold after an answer.
+// lastError returns the reason why the last attempt of an operation brought no answer, or why the operation is held after an answer; "-" if
+// there is none.
 func lastError(rec *persist.Record) string {
 	if why := words.LookupCause(rec.Note); why != "" && rec.State == persist.StateHeld {
 		return words.ClipCause(why)
@@ -269,7 +272,7 @@ type clock struct {
 	leased   bool // the records are of a journal on a server, where whoever sends an operation has a lease of it
 }
 
-// next spells the time of a pending operation's next attempt. A due one waits for any client that goes on with it.
+// next returns the time of a pending operation's next attempt as text; "now" if it is due, and waits for a client that sends it.
 func (c clock) next(rec *persist.Record) string {
 	if !rec.NextAttempt.After(c.now) {
 		return "now"
@@ -277,8 +280,7 @@ func (c clock) next(rec *persist.Record) string {
 	return c.when(rec.NextAttempt, "now")
 }
 
-// when spells t; none is the text if there is no time, or for a due next
-// attempt.
+// when returns the time t as text: relative to now on a terminal, such as "2h ago", else in UTC. none is the text for the zero time.
 func (c clock) when(t time.Time, none string) string {
 	switch {
 	case t.IsZero():

@@ -5,7 +5,8 @@ import (
 	"os/user"
 )
 
-// signature names the user and the machine, as the system names them. Behind sudo it is the user calling sudo.
+// signature names the user and the machine, as in "by anna@host1", for the reason kept with an act. Behind sudo it is the user who called
+// sudo. "" if neither is known.
 func signature() string {
 	name := os.Getenv("SUDO_USER")
 	if name == "" {
@@ -25,7 +26,7 @@ func signature() string {
 	return "by " + name + "@" + host
 }
 
-// signed returns a reason with its author.
+// signed returns a reason with its author behind it. by is that of signature; if one of the two is empty, it returns the other.
 func signed(reason, by string) string {
 	switch {
 	case by == "":

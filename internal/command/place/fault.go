@@ -26,8 +26,8 @@ import (
 // Fault is an error of a journal, or of the client about an operation in it, in words of our own.
 type Fault struct{ terminal.SaidError }
 
-// Status returns the exit status of the fault. It is terminal.ExitUnknown if the same command may do better later: a server does not
-// answer, or another process is at the operation. It is terminal.ExitUsage if the call has to change.
+// Status returns the exit status for the error: terminal.ExitLocked if another process has the journal's file, terminal.ExitUnknown if the
+// same command may do better later, as when a server does not answer, else terminal.ExitUsage: the call has to change.
 func (e *Fault) Status() int {
 	switch {
 	case errors.Is(e, persist.ErrLocked):
@@ -38,8 +38,8 @@ func (e *Fault) Status() int {
 	return terminal.ExitUsage
 }
 
-// passes reports whether an error says: a server does not answer, or not now. Errors about the call do not pass: a wrong password, a
-// missing right, a missing table.
+// passes reports whether an error of a journal's server is likely to pass: the server does not answer, or not now. Errors about the call, such
+// as a wrong password or a missing table, do not.
 func passes(err error) bool {
 	var pg *pgconn.PgError
 	var my *mysqldriver.MySQLError
@@ -94,7 +94,7 @@ func mysqlOfCall() []uint16 { return []uint16{1130, 1193, 1524, 1820, 1862} }
 // mysqlTooMany returns the errors of MariaDB about too many connections with the SQLSTATE of missing rights.
 func mysqlTooMany() []uint16 { return []uint16{1203, 1226} }
 
-// redisOfCall reports whether an error answer of Redis is about the call.
+// redisOfCall reports whether an error that Redis answered is about the call, such as a wrong password, and not about the state of the server.
 func redisOfCall(text string) bool {
 	code, rest, _ := strings.Cut(text, " ")
 	if code == "ERR" {
@@ -108,7 +108,8 @@ func isOneOf(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
-// NotBegun returns the error of the journal's server, or the lack of its answer, if it kept an operation from being tried; else nil.
+// NotBegun returns the failure of the journal's server if that kept an operation from being begun, so that nothing was sent; nil for any other
+// error. err is that of a call of the client.
 func NotBegun(err error) error {
 	var e *oncehttp.Error
 	cause := err

@@ -69,8 +69,9 @@ const socketPathMax = 100
 // socketOf returns the path of the socket beside the journal file path.
 func socketOf(path string) string { return path + ".sock" }
 
-// Hold serves readers of a journal file until Close. If the path is too long for a socket, it serves none, and the holder works without them. It
-// returns nil for a journal on a server: readers open that themselves. used is the journal as the holder's own client uses it.
+// Hold lets other processes read a journal file that this process has open, by a socket beside it, until Close. If the path is too long for a
+// socket, nobody can, and the process works all the same. It returns nil for a journal on a server, which readers open themselves. used is the
+// journal as the process's own client uses it.
 func Hold(at Place, j, used persist.Journal) *Holder {
 	if !at.IsFile() {
 		return nil
@@ -95,7 +96,7 @@ func Hold(at Place, j, used persist.Journal) *Holder {
 	return h
 }
 
-// accept serves each connection in a goroutine of its own, until the listener is closed.
+// accept serves each reader that connects, in a goroutine of its own, until the socket is closed.
 func (h *Holder) accept() {
 	for {
 		conn, err := h.listener.Accept()
@@ -110,7 +111,8 @@ func (h *Holder) accept() {
 	}
 }
 
-// answer serves one query.
+// answer serves one query of a reader in another process: for one record, for a list, for a fact about the journal, or whether operations are
+// being sent now. An error means that the reader has gone.
 func (h *Holder) answer(conn net.Conn) error {
 	enc := gob.NewEncoder(conn)
 	if err := enc.Encode(h.hello); err != nil {
@@ -159,7 +161,8 @@ func (h *Holder) answer(conn net.Conn) error {
 	return enc.Encode(holderReply{})
 }
 
-// fails replies with an error of the journal. After Close it says nothing: the reader looks again who has the journal.
+// fails sends an error of the journal to the reader. After Close it sends nothing, since the error is only that of the closing: the reader
+// then looks again for the process that has the journal.
 func (h *Holder) fails(enc *gob.Encoder, err error) error {
 	if h.ctx.Err() != nil {
 		return h.ctx.Err()
@@ -167,7 +170,7 @@ func (h *Holder) fails(enc *gob.Encoder, err error) error {
 	return enc.Encode(holderReply{Err: err.Error()})
 }
 
-// Close ends the readers and takes the socket away.
+// Close ends the service for readers, removes the socket, and waits for running answers. It must be called before the journal is closed.
 func (h *Holder) Close() {
 	if h.listener == nil {
 		return
@@ -201,7 +204,8 @@ const (
 	heldPause = 50 * time.Millisecond
 )
 
-// reach connects to the holder, or opens the file if the holder has gone: then own is set.
+// reach connects to the process that has the journal open. If that process has ended, it opens the journal's file itself, and returns it as
+// own; then conn is nil. It tries several times, since the file may change hands.
 func (j *HeldJournal) reach() (conn net.Conn, dec *gob.Decoder, own persist.Journal, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -220,7 +224,7 @@ func (j *HeldJournal) reach() (conn net.Conn, dec *gob.Decoder, own persist.Jour
 	}
 }
 
-// OpenHeld finds the holder of the journal at path. It returns nil if no holder answers.
+// OpenHeld returns a journal that is read through the process that has its file open. It returns nil if no such process answers.
 func OpenHeld(path string) *HeldJournal {
 	j := &HeldJournal{path: path}
 	conn, _, err := j.ask()
@@ -231,7 +235,7 @@ func OpenHeld(path string) *HeldJournal {
 	return j
 }
 
-// ask connects, and reads the holder's hello.
+// ask connects to the process that has the journal open, and reads its greeting, with its process id. dec reads its answers.
 func (j *HeldJournal) ask() (net.Conn, *gob.Decoder, error) {
 	name := socketOf(j.path)
 	if len(name) > socketPathMax {
@@ -249,7 +253,7 @@ func (j *HeldJournal) ask() (net.Conn, *gob.Decoder, error) {
 	return conn, dec, nil
 }
 
-// Get asks the holder for one record.
+// Get implements persist.Journal, through the process that has the file open.
 func (j *HeldJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	own, reply, err := j.askOnce(holderQuery{One: true, ID: id})
 	if own != nil {
@@ -261,7 +265,8 @@ func (j *HeldJournal) Get(ctx context.Context, id persist.ID) (persist.Record, e
 	return reply.Record, err
 }
 
-// askOnce asks the holder for one reply. If the holder has gone, also in the middle of the call, it returns the opened journal instead.
+// askOnce sends a query with one answer to the process that has the journal open. If that process has ended, also in the middle of the call,
+// it returns as own the journal's file that it has opened instead.
 func (j *HeldJournal) askOnce(q holderQuery) (own persist.Journal, reply holderReply, err error) {
 	for tries := 1; ; tries++ {
 		conn, dec, own, err := j.reach()
@@ -309,7 +314,8 @@ func (j *HeldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persi
 	}
 }
 
-// listOnce asks the holder for records once. It returns an error if they are not all yielded, though all are wanted: errWentAway, or the holder's.
+// listOnce yields the records that q selects, read through the process that has the journal open. The error errWentAway says that this process
+// ended before the last record; any other is that process's own.
 func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(persist.Record, error) bool) error {
 	conn, dec, own, err := j.reach()
 	switch {
@@ -346,8 +352,8 @@ func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(
 	return fmt.Errorf("%w: %w", errWentAway, err)
 }
 
-// Fact asks the holder for the origins to which clients send with Authorize, or for the values of --declined. It returns nothing about the seal: each reader unseals for
-// itself, and learns of the seal from the records.
+// Fact implements persist.Journal for reading. It asks the process that has the file open, and knows only the origins with credentials and the
+// values of --declined. Any other fact is nil: of a seal, each reader learns from the records.
 func (j *HeldJournal) Fact(ctx context.Context, name string, _, _ []byte) ([]byte, error) {
 	if name != persist.FactOrigins && name != persist.FactDeclined {
 		return nil, nil
@@ -359,7 +365,7 @@ func (j *HeldJournal) Fact(ctx context.Context, name string, _, _ []byte) ([]byt
 	return reply.Fact, err
 }
 
-// Attach makes a value of its own for each reader.
+// Attach implements persist.Journal. It calls create for each client, so that nothing is shared between them.
 func (j *HeldJournal) Attach(create func() any) any { return create() }
 
 // Close closes the connection of Sending, and the file if it was opened; every other call has a connection of its own.
@@ -378,8 +384,8 @@ func LockedError(path string, err error) error {
 	return &terminal.ExitError{Status: terminal.ExitLocked, Err: JournalError(path, fmt.Errorf("%w%s", err, holderOf(path)))}
 }
 
-// holderOf returns a text with the process holding the file, and a hint to wait. The process is known from the holder itself, else from
-// the system's list of locks. Only an answering holder lets others read meanwhile.
+// holderOf returns a text, for an error, about the process that has the file at path open, and a hint to wait. A process of this command
+// answers for itself; any other is found in the system's list of locks.
 func holderOf(path string) string {
 	if j := OpenHeld(path); j != nil {
 		return fmt.Sprintf(": process %d (%s), since %s; wait for that process, or look with oncehttp journal list, which works meanwhile",

@@ -25,7 +25,7 @@ type lookers struct {
 	clients map[string]*oncehttp.Client
 }
 
-// client returns the client of an account.
+// client returns the client for an account, by which sending looks operations up. It is made at the first call, and sends nothing.
 func (l *lookers) client(account string) (*oncehttp.Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,8 +44,8 @@ func (l *lookers) client(account string) (*oncehttp.Client, error) {
 	return c, nil
 }
 
-// sending reports whether a call of this process may be sending the operation: its own clients show a lease owner in a record only during such a call. It is true, too,
-// if the lookup fails.
+// sending reports whether this process may be sending the operation now: a client of the same journal shows a lease owner in its record only
+// during a send. It is true, too, if the lookup fails.
 func (l *lookers) sending(ctx context.Context, id persist.ID) bool {
 	c, err := l.client(words.AccountName(id.Account))
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *lookers) close() {
 	}
 }
 
-// answerSending answers for each asked operation if it is being sent, until the reader goes away.
+// answerSending answers a reader whether each operation that it asks for is being sent now, until the reader goes away. id is the first one.
 func (h *Holder) answerSending(enc *gob.Encoder, dec *gob.Decoder, id persist.ID) error {
 	for {
 		if err := enc.Encode(h.looks.sending(h.ctx, id)); err != nil {
@@ -87,7 +87,7 @@ type sendingAsked struct {
 	dec  *gob.Decoder
 }
 
-// close closes the connection.
+// close closes the connection by which Sending asks, if there is one.
 func (a *sendingAsked) close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

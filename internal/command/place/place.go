@@ -47,7 +47,7 @@ type engine struct {
 	Print   func(w io.Writer, at *url.URL) error         // nil, as migrate
 }
 
-// Engines returns the kinds of servers, by the scheme of their URLs.
+// Engines returns the functions for each kind of database server, by the scheme of its URLs.
 func Engines() map[string]engine {
 	onPostgres := engine{openPostgres, migratePostgres, printPostgres}
 	onMySQL := engine{openMySQL, migrateMySQL, printMySQL}
@@ -58,8 +58,8 @@ func Engines() map[string]engine {
 	}
 }
 
-// Size returns the bytes of a journal: of its file, of its tables with their indexes, or of its keys. It returns 0 if they are not to be
-// had: a role may have no right to see them. j is the journal as opened, under its seal.
+// Size returns the bytes of a journal: of its file, of its tables with their indexes, or of its keys on Redis. It returns 0 if they cannot be
+// known, as for a role without the right to see them. j is the open journal, without the layer that unseals it.
 func (p Place) Size(ctx context.Context, j persist.Journal) (int64, error) {
 	if p.IsFile() {
 		info, err := os.Stat(p.Path)
@@ -90,7 +90,7 @@ func (p Place) Engine() engine { return Engines()[p.URL.Scheme] }
 // IsFile reports whether the journal is a file, which one process holds at a time.
 func (p Place) IsFile() bool { return p.URL == nil }
 
-// Folder returns the folder for temporary files with data of the journal.
+// Folder returns the folder for temporary files with data of the journal: that of its file, or the system's.
 func (p Place) Folder() string {
 	if p.IsFile() {
 		return filepath.Dir(p.Path)
@@ -98,8 +98,8 @@ func (p Place) Folder() string {
 	return os.TempDir()
 }
 
-// Short returns what tells the journal from others, for labels and headings: the name of its file without the folder, or the server and
-// its database, with the schema or the prefix of the URL. It has neither a user nor a password.
+// Short returns a short name of the journal for labels and headings: the name of its file without the folder, or the server and its database,
+// with the schema or the prefix of the URL. It has neither a user nor a password.
 func (p Place) Short() string {
 	if p.IsFile() {
 		return filepath.Base(p.Path)
@@ -113,7 +113,8 @@ func (p Place) Short() string {
 	return text
 }
 
-// FilesOnly refuses a server. what names the thing possible for files only.
+// FilesOnly returns an error for a journal on a server. The parameter what names the thing that is possible for files only; instead is the
+// advice.
 func (p Place) FilesOnly(what, instead string) error {
 	if p.IsFile() {
 		return nil
@@ -178,7 +179,7 @@ func namesDatabase(u *url.URL) bool {
 		os.Getenv("PGDATABASE") != "" || os.Getenv("PGSERVICE") != ""
 }
 
-// publicURL returns the URL without its password. It reaches the same journal in the same way.
+// publicURL returns the URL without its password, for messages and commands to copy. It names the same journal.
 func publicURL(u *url.URL) string {
 	public := *u
 	public.User = nil
@@ -216,7 +217,8 @@ func placeFrom(source, text string) (Place, error) {
 	return at, nil
 }
 
-// ErrPasswordShown refuses a password in the arguments of the command. file is the way to give a file instead.
+// ErrPasswordShown returns the error for a password in the arguments of the command, which other users can see. source names the argument;
+// file is the way to give the URL in a file instead.
 func ErrPasswordShown(source, file string) error {
 	return fmt.Errorf("%s: a password there would stand in the process list; put the URL into ONCEHTTP_JOURNAL or into a file (%s), "+
 		"or the password into PGPASSWORD, ~/.pgpass, MYSQL_PWD or REDISCLI_AUTH", source, file)
@@ -231,7 +233,7 @@ func flagGiven(cmd *cobra.Command, name string) string {
 	return flag.Value.String()
 }
 
-// ShowsPassword reports whether a text is a URL with a password. Nobody else may see such a text.
+// ShowsPassword reports whether a text is a URL with a password in it.
 func ShowsPassword(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || !hasScheme.MatchString(text) {
@@ -257,7 +259,7 @@ func CheckJournalFlag(cmd *cobra.Command) error {
 // schemaParameter is the parameter of a URL with the schema of the tables.
 const schemaParameter = "schema"
 
-// postgresAt returns the URL for the driver, and the options taken out of it.
+// postgresAt returns the URL for the PostgreSQL driver, and the journal's options in it, such as the schema, which the driver does not know.
 func postgresAt(at *url.URL) (string, postgres.Options) {
 	u, q := *at, at.Query()
 	opts := postgres.Options{Schema: q.Get(schemaParameter)}
@@ -321,7 +323,7 @@ func migrateMySQL(ctx context.Context, at *url.URL) error {
 // printMySQL writes the SQL statements for the tables of a journal in MySQL to w.
 func printMySQL(w io.Writer, _ *url.URL) error { return mysql.Print(w, mysql.Options{}) }
 
-// openServer opens the journal on a server. The same command may later reach a server out of reach now.
+// openServer opens the journal on a server. If the server cannot be reached, the error has the exit status for trying again later.
 func openServer(p Place) (persist.Journal, error) {
 	j, err := withinPatience(context.Background(), p.URL, func(ctx context.Context) (persist.Journal, error) {
 		return p.Engine().Open(ctx, p) // bounded by its own time limit
@@ -332,7 +334,7 @@ func openServer(p Place) (persist.Journal, error) {
 	return nil, serverError(p, err)
 }
 
-// Migrate makes or updates the tables of a journal on a server. The server's engine must have a Migrate.
+// Migrate makes or updates the tables of a journal on a server. Only engines with tables have it: the caller checks Engine().Migrate.
 func (p Place) Migrate(ctx context.Context) error {
 	_, err := withinPatience(ctx, p.URL, func(ctx context.Context) (persist.Journal, error) {
 		return nil, p.Engine().Migrate(ctx, p.URL)
@@ -343,7 +345,7 @@ func (p Place) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// IsMigrated reports whether the journal at a place can be opened as it is, so that a Migrate has nothing to do. The server is asked once.
+// IsMigrated reports whether the journal on a server can be opened as it is, so that journal migrate has nothing to do. Any failure is false.
 func (p Place) IsMigrated(ctx context.Context) bool {
 	p.Looks = true
 	j, err := p.Engine().Open(ctx, p)
@@ -354,8 +356,8 @@ func (p Place) IsMigrated(ctx context.Context) bool {
 	return true
 }
 
-// Missing returns an error if a journal on a server does not exist yet and only its first writer makes it; else nil. It is for commands that only
-// read.
+// Missing returns an error if a journal on a server does not exist yet, since its first writer makes it, as on Redis; else nil, also if the
+// server fails. It is for commands that only read.
 func (p Place) Missing(ctx context.Context) error {
 	p.Looks = true
 	j, err := p.Engine().Open(ctx, p)
@@ -369,7 +371,7 @@ func (p Place) Missing(ctx context.Context) error {
 	return serverError(p, err)
 }
 
-// serverError returns the error of a journal on a server in words for the user.
+// serverError returns an error of a journal on a server in words for the user, with the command that helps, such as journal migrate.
 func serverError(p Place, err error) error {
 	said := JournalError(p.Name, err)
 	switch {

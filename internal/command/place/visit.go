@@ -28,12 +28,12 @@ const VisitLease = 15 * time.Minute
 // VisitWait is how long one call waits for others' calls.
 const VisitWait = 10 * time.Second
 
-// look opens the file for one call that reads.
+// look opens the journal's file for reading, calls work with it, and closes it. It waits a while if another process has the file.
 func look[T any](j *VisitJournal, work func(persist.Journal) (T, error)) (T, error) {
 	return open(j, bolt.Options{LockWait: VisitWait, ReadOnly: true}, work)
 }
 
-// visit opens the file for one call that may write.
+// visit opens the journal's file for writing, calls work with it, and closes it. It waits a while if another process has the file.
 func visit[T any](j *VisitJournal, work func(persist.Journal) (T, error)) (T, error) {
 	return open(j, bolt.Options{LockWait: VisitWait}, work)
 }
@@ -49,7 +49,8 @@ func open[T any](j *VisitJournal, opts bolt.Options, work func(persist.Journal) 
 	return result, errors.Join(err, file.Close())
 }
 
-// own locks the owner's file before its lease is written.
+// own makes and locks the file that shows that this process lives, before the first lease is written in its name. Other processes respect the
+// lease as long as that lock is held. Without a lease in the record it does nothing.
 func (j *VisitJournal) own(rec *persist.Record) error {
 	if rec.LeaseOwner == "" || j.mine != nil {
 		return nil
@@ -59,7 +60,7 @@ func (j *VisitJournal) own(rec *persist.Record) error {
 	return err
 }
 
-// living returns the record as seen by a visitor: the lease of another process lasts as long as that process lives.
+// living returns a record whose lease is corrected: that of another process lasts as long as that process lives, which its locked file shows.
 func (j *VisitJournal) living(rec persist.Record) persist.Record {
 	if j.mine == nil || rec.LeaseOwner != j.mine.owner {
 		LeaseOfLiving(j.Path, &rec, time.Now())
@@ -67,8 +68,8 @@ func (j *VisitJournal) living(rec persist.Record) persist.Record {
 	return rec
 }
 
-// LeaseOfLiving takes the lease off a record of a journal file if its process has died. If the process is seen alive, the lease lasts
-// for VisitLease from now at least. A send may take longer than its first lease, and nobody renews a lease in the file.
+// LeaseOfLiving corrects the lease in a record of a journal file. If its process has died, the lease is taken off. If the process is seen
+// alive, the lease lasts for VisitLease from now at least: a send may take longer than its first lease, and nobody renews a lease in the file.
 func LeaseOfLiving(path string, rec *persist.Record, now time.Time) {
 	if rec.LeaseOwner == "" {
 		return
@@ -117,7 +118,7 @@ func (j *VisitJournal) Update(ctx context.Context, rec persist.Record) (persist.
 	return visit(j, func(file persist.Journal) (persist.Record, error) { return file.Update(ctx, rec) })
 }
 
-// do visits for a call without a result.
+// do opens the journal's file, calls work for a call that returns only an error, and closes the file.
 func (j *VisitJournal) do(work func(persist.Journal) error) error {
 	_, err := visit(j, func(file persist.Journal) (struct{}, error) { return struct{}{}, work(file) })
 	return err
@@ -206,10 +207,10 @@ func (*VisitJournal) Renew(_ context.Context, _ string, _ time.Duration, ids []p
 	return ids, time.Now().Round(0), nil
 }
 
-// Flush has nothing to do: every call closes the file, and so makes all durable.
+// Flush implements persist.Journal. It has nothing to do: every call closes the file, and so makes all durable.
 func (*VisitJournal) Flush(context.Context) error { return nil }
 
-// Close takes the owner's lock away.
+// Close implements persist.Journal. It removes the locked file that shows that this process lives; the journal's file is closed already.
 func (j *VisitJournal) Close() error {
 	if j.mine != nil {
 		j.mine.release()

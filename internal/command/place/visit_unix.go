@@ -16,13 +16,14 @@ type ownerLock struct {
 	file  *os.File
 }
 
-// ownerFile returns the name of the file that an owner of leases locks while it lives. path is that of the journal.
+// ownerFile returns the name of the file that an owner of leases, a process, locks while it lives. path is that of the journal.
 func ownerFile(path, owner string) string {
 	sum := sha256.Sum256([]byte(owner))
 	return path + ".owner-" + hex.EncodeToString(sum[:8])
 }
 
-// lockOwnerFile makes and locks the file of an owner. owner is a random id.
+// lockOwnerFile makes the file of an owner of leases, and locks it until release or the end of the process. path is that of the journal; owner
+// is the random id of this process in leases.
 func lockOwnerFile(path, owner string) (*ownerLock, error) {
 	f, err := os.OpenFile(ownerFile(path, owner), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -34,13 +35,14 @@ func lockOwnerFile(path, owner string) (*ownerLock, error) {
 	return &ownerLock{owner, f}, nil
 }
 
-// release removes the file and gives up the lock.
+// release removes the owner's file and gives up its lock: leases of this owner then count as ended.
 func (l *ownerLock) release() {
 	_ = os.Remove(l.file.Name())
 	_ = l.file.Close()
 }
 
-// ownerLives looks for the process of an owner by its lock. It removes the file of a dead one.
+// ownerLives tells by the lock on an owner's file whether its process lives: ownerAlive, ownerDead, or ownerUnseen if the file cannot be
+// opened. It removes the file of a dead one.
 func ownerLives(path, owner string) life {
 	f, err := os.OpenFile(ownerFile(path, owner), os.O_RDWR, 0)
 	switch {

@@ -68,7 +68,7 @@ func noDatabase(u *url.URL, quote string) string {
 	return fmt.Sprintf("there is no database %q; create it first (CREATE DATABASE %s), and then its tables: oncehttp journal migrate", name, identifier(name, quote))
 }
 
-// identifier spells a name in SQL.
+// identifier spells a name in SQL: as it is if it needs no quotes, else within quote.
 func identifier(name, quote string) string {
 	plain := func(r rune) bool { return r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
 	if name != "" && (name[0] < '0' || name[0] > '9') && !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
@@ -185,8 +185,8 @@ func lostConnection(err error) bool {
 		isOneOf(err, syscall.ECONNRESET, syscall.EPIPE, context.DeadlineExceeded, os.ErrDeadlineExceeded, mysqldriver.ErrInvalidConn)
 }
 
-// wrongParameter returns an error about the first parameter of a URL refused by the driver; nil if the driver refuses something else. No
-// value is shown: one may be a secret.
+// wrongParameter returns an error that names the first parameter of a URL that the driver refuses; nil if the fault is elsewhere. parse is the
+// driver's reading of a URL. No value is shown: one may be a secret.
 func wrongParameter(rawURL string, parse func(string) error) error {
 	u, err := url.Parse(rawURL)
 	if err != nil {
