@@ -17,8 +17,8 @@ import (
 // This file finds what is missing here and foreign there only since one side writes the references in other capitals, with other blanks or dashes, without zeros in
 // front, as a spreadsheet does, or without the first word of keys, or their escapes.
 
-// fold returns a reference reduced to the part in which two spellings of it agree: unescaped, in lower case, without blanks, dashes and
-// underscores, without zeros in front of numbers, and without the word that begins generated keys.
+// fold returns a reference reduced to the part in which two spellings of it agree: unescaped, in lower case, without blanks, dashes and underscores, without zeros in
+// front of numbers, and without the word that begins generated keys.
 func fold(text string) string {
 	if plain, err := url.PathUnescape(text); err == nil {
 		text = plain
@@ -38,8 +38,8 @@ var frontZeros = regexp.MustCompile(`(^|[^0-9])0+([0-9])`)
 // butFor are the differences between alike references.
 const butFor = "capitals, blanks, dashes, zeros in front, percent signs or the first word idemp:"
 
-// addAlike indexes a row of an export by its folded reference, so that rows with another spelling of a reference are found. match is the row's
-// reference, and number its number in the index. A reference that is there already is not added again.
+// addAlike indexes a row of an export by its folded reference, so that rows with another spelling of a reference are found. match is the row's reference, and number
+// its number in the index. A reference that is there already is not added again.
 func addAlike(tx *bbolt.Tx, match string, number []byte) error {
 	folded := fold(match)
 	if folded == "" {
@@ -52,8 +52,8 @@ func addAlike(tx *bbolt.Tx, match string, number []byte) error {
 	return b.Put(key, number)
 }
 
-// alikeTo returns the reference of a row in the exports that is another spelling of the given one, which no row has; "" if there is none. Rows
-// that belong to another operation here do not count.
+// alikeTo returns the reference of a row in the exports that is another spelling of the given one, which no row has; "" if there is none. Rows that belong to another
+// operation here do not count.
 func (a *audit) alikeTo(reference string) string {
 	folded := fold(reference)
 	if folded == "" {
@@ -72,8 +72,8 @@ func (a *audit) alikeTo(reference string) string {
 	return ""
 }
 
-// spelled looks for another spelling of the reference of an operation without a row in the exports. If there is one, it says so in the finding
-// x, and returns true: then nothing may be advised that sends the operation again.
+// spelled looks for another spelling of the reference of an operation without a row in the exports. If there is one, it says so in the finding x, and returns true:
+// then nothing may be advised that sends the operation again.
 func (a *audit) spelled(reference string, x *Finding) bool {
 	match := a.alikeTo(reference)
 	if match == "" {
@@ -85,8 +85,7 @@ func (a *audit) spelled(reference string, x *Finding) bool {
 	return true
 }
 
-// spellingHint returns a line for the end of the report if operations here and rows there seem to differ only in the spelling of their
-// references; "" otherwise.
+// spellingHint returns a line for the end of the report if operations here and rows there seem to differ only in the spelling of their references; "" otherwise.
 func (a *audit) spellingHint() string {
 	if a.spellings == 0 {
 		return ""

@@ -21,8 +21,8 @@ const (
 // units are the flags --unit and --our-unit.
 type units struct{ theirs, ours string }
 
-// check checks --unit and --our-unit, minor (cents) or major, and fills in the side that is not given: with --unit alone, our amounts are
-// minor; with --our-unit alone, the export has the same unit.
+// check checks --unit and --our-unit, minor (cents) or major, and fills in the side that is not given: with --unit alone, our amounts are minor; with --our-unit alone,
+// the export has the same unit.
 func (u *units) check() error {
 	for _, f := range []struct{ flag, value string }{{"--unit", u.theirs}, {"--our-unit", u.ours}} {
 		if f.value != "" && f.value != UnitMinor && f.value != UnitMajor {
@@ -40,8 +40,8 @@ func (u *units) check() error {
 	return nil
 }
 
-// same reports whether our amount and that of the export are the same money in a currency, after the conversion of cents. It is false if the
-// digits of the currency are needed and not known.
+// same reports whether our amount and that of the export are the same money in a currency, after the conversion of cents. It is false if the digits of the currency are
+// needed and not known.
 func (u *units) same(ours, theirs results.Decimal, currency string) bool {
 	if u.ours != u.theirs {
 		digits, known := minorDigits(currency)
@@ -57,8 +57,8 @@ func (u *units) same(ours, theirs results.Decimal, currency string) bool {
 	return ours.Equals(&theirs)
 }
 
-// inMajor converts an amount in cents to major units if the two sides have different units, so that their totals can be compared. unit is that
-// of the amount. Other amounts are returned as they are.
+// inMajor converts an amount in cents to major units if the two sides have different units, so that their totals can be compared. unit is that of the amount. Other
+// amounts are returned as they are.
 func (u *units) inMajor(amount results.Decimal, unit, currency string) results.Decimal {
 	if u.ours != u.theirs && unit == UnitMinor {
 		digits, _ := minorDigits(currency)
@@ -67,8 +67,7 @@ func (u *units) inMajor(amount results.Decimal, unit, currency string) results.D
 	return amount
 }
 
-// minorDigits returns the number of decimals of a currency, such as 2 for EUR; known is false for an unknown one. An amount without a currency
-// is taken to have two.
+// minorDigits returns the number of decimals of a currency, such as 2 for EUR; known is false for an unknown one. An amount without a currency is taken to have two.
 func minorDigits(currency string) (digits int, known bool) {
 	if currency == "" {
 		return 2, true
@@ -76,8 +75,7 @@ func minorDigits(currency string) (digits int, known bool) {
 	return results.MinorDigits(currency)
 }
 
-// checkCurrency returns an error if the two sides have different units, cents and major ones, and the number of decimals of the currency is
-// not known.
+// checkCurrency returns an error if the two sides have different units, cents and major ones, and the number of decimals of the currency is not known.
 func (u *units) checkCurrency(currency string) error {
 	if _, known := minorDigits(currency); u.ours != u.theirs && !known {
 		return fmt.Errorf("%q: ISO 4217 lists no smallest unit of it, so minor and major units cannot be compared", words.Clip(currency))
@@ -101,9 +99,8 @@ type knownMoney struct {
 // String returns the amount with its currency, as a report prints it.
 func (m *money) String() string { return strings.TrimSpace(m.amount.String() + " " + m.currency) }
 
-// moneyOf returns the amount and currency in the request of an operation; why is the reason if they are not known. If the request has no
-// currency, and --our-currency does not ask for one, the currency is empty, and that of the export is taken as correct. The last result is
-// kept, since it is asked for several times.
+// moneyOf returns the amount and currency in the request of an operation; why is the reason if they are not known. If the request has no currency, and --our-currency
+// does not ask for one, the currency is empty, and that of the export is taken as correct. The last result is kept, since it is asked for several times.
 func (a *audit) moneyOf(rec *persist.Record) (m money, why string) {
 	if k := a.known; k != nil && k.of == rec.ID {
 		return k.money, k.why
@@ -116,8 +113,8 @@ func (a *audit) moneyOf(rec *persist.Record) (m money, why string) {
 	return m, why
 }
 
-// currencyColumn returns the column of an export's row with the currency: that of --currency, else the one with a usual name; "" if there is
-// none, or with --currency "". Several such columns are an error.
+// currencyColumn returns the column of an export's row with the currency: that of --currency, else the one with a usual name; "" if there is none, or with --currency
+// "". Several such columns are an error.
 func (f *auditFlags) currencyColumn(row map[string]string) (string, error) {
 	if f.amount == "" || f.hasCurrency || f.currency != "" {
 		return f.currency, nil
@@ -152,8 +149,7 @@ func (a *audit) total(rec *persist.Record) {
 	}
 }
 
-// agree reports whether a row of an export has the money m, if amounts are read in these units. Two known currencies must be equal; a missing
-// one is not compared.
+// agree reports whether a row of an export has the money m, if amounts are read in these units. Two known currencies must be equal; a missing one is not compared.
 func (u *units) agree(m *money, r *exportRow) bool {
 	if r.Currency != "" && m.currency != "" && !strings.EqualFold(m.currency, r.Currency) {
 		return false
@@ -165,8 +161,8 @@ func (u *units) agree(m *money, r *exportRow) bool {
 // scale counts the compared operations whose amounts would agree by other units than the given ones.
 type scale struct{ compared, minorThere, minorHere int }
 
-// add counts a compared operation, and whether its amount would agree with cents on one side and major units on the other. At the end, hint
-// tells if all would. agree compares the amount in given units.
+// add counts a compared operation, and whether its amount would agree with cents on one side and major units on the other. At the end, hint tells if all would. agree
+// compares the amount in given units.
 func (s *scale) add(agree func(units) bool) {
 	s.compared++
 	if agree(units{theirs: UnitMinor, ours: UnitMajor}) {
@@ -177,8 +173,8 @@ func (s *scale) add(agree func(units) bool) {
 	}
 }
 
-// hint returns a line with the values of --unit and --our-unit by which all compared amounts would agree; "" if there are none. differing is
-// the number of amounts that differ as compared; with 0 no hint is needed.
+// hint returns a line with the values of --unit and --our-unit by which all compared amounts would agree; "" if there are none. differing is the number of amounts that
+// differ as compared; with 0 no hint is needed.
 func (s *scale) hint(differing int) string {
 	const text = "units: every compared amount agrees with cents %s and major units %s: say --unit %s --our-unit %s"
 	switch {
@@ -192,8 +188,7 @@ func (s *scale) hint(differing int) string {
 	return ""
 }
 
-// amountsOf returns the amounts of an operation here and of its first row in the exports as text for a finding, as far as they are known; ""
-// without --amount.
+// amountsOf returns the amounts of an operation here and of its first row in the exports as text for a finding, as far as they are known; "" without --amount.
 func (a *audit) amountsOf(rec *persist.Record, rows []indexedRow) string {
 	if a.flags.amount == "" {
 		return ""

@@ -263,8 +263,8 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	return terminal.JoinExit(nil, ses.Close())
 }
 
-// sides compares both sides: first every operation of the journal with its rows in the exports, then every row that no operation has taken.
-// Before that, it marks the rows of operations done here.
+// sides compares both sides: first every operation of the journal with its rows in the exports, then every row that no operation has taken. Before that, it marks the
+// rows of operations done here.
 func (a *audit) sides(ctx context.Context, ses *session.Session) error {
 	a.gone = goneKeys(ctx, ses, a.theirs)
 	err := a.markDone(ctx, ses)
@@ -301,8 +301,7 @@ func (f *auditFlags) check(a *audit) (err error) {
 	return err
 }
 
-// checkWords checks the flags that are used as they stand, such as names of columns and JSON pointers. A missing or contradictory one is an
-// error.
+// checkWords checks the flags that are used as they stand, such as names of columns and JSON pointers. A missing or contradictory one is an error.
 func (f *auditFlags) checkWords() error {
 	switch {
 	case len(f.against) == 0:
@@ -366,8 +365,8 @@ func (f *auditFlags) columns() []namedColumn {
 	return list
 }
 
-// unselected returns the cell by which --where does not count a row as done, such as "status=failed"; "" if the row counts: in each column
-// named by --where it has one of the values. cell returns the row's cell of a column.
+// unselected returns the cell by which --where does not count a row as done, such as "status=failed"; "" if the row counts: in each column named by --where it has one
+// of the values. cell returns the row's cell of a column.
 func (f *auditFlags) unselected(cell func(column string) string) string {
 	wanted := map[string][]string{}
 	for _, w := range f.where {

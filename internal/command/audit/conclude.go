@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// conclude prints the end of the report to stderr: the counts of the findings, hints at flags that would explain them, the totals, and the
-// next steps. It is called once.
+// conclude prints the end of the report to stderr: the counts of the findings, hints at flags that would explain them, the totals, and the next steps. It is called
+// once.
 func (a *audit) conclude(stderr io.Writer) {
 	terminal.Say(stderr, "%s", a.summary())
 	for _, text := range a.theirs.hints() {
@@ -38,8 +38,8 @@ func (a *audit) conclude(stderr io.Writer) {
 	}
 }
 
-// foreignSteps returns the next steps for rows of the exports without an operation here, possibly lost since a backup was restored. It returns
-// none without such rows, or if the keys seem to be spelled otherwise there.
+// foreignSteps returns the next steps for rows of the exports without an operation here, possibly lost since a backup was restored. It returns none without such rows,
+// or if the keys seem to be spelled otherwise there.
 func (a *audit) foreignSteps() []string {
 	n := a.counts["foreign"] - a.foreignAlike
 	if n == 0 || a.prefixes.hint() != "" {
@@ -60,8 +60,8 @@ func (a *audit) foreignSteps() []string {
 	return steps
 }
 
-// whileKnown returns the end of a sentence that forbids repeating requests: but with the same key, while the server knows it. It returns "" if
-// no request of the journal has a key.
+// whileKnown returns the end of a sentence that forbids repeating requests: but with the same key, while the server knows it. It returns "" if the requests of the
+// journal have no key.
 func (a *audit) whileKnown() string {
 	if a.keyless && !a.keyed {
 		return ""

@@ -42,8 +42,8 @@ func (e *exportRows) check(f *auditFlags) error {
 	return &input.RowError{File: e.file, Err: fmt.Errorf("there is no column %s; the columns are %s", strings.Join(missing, ", "), strings.Join(words.Quoted(e.columns), ", "))}
 }
 
-// openExport begins to read an export, CSV or NDJSON; its first character decides. name is for messages. comma separates the columns of CSV;
-// with 0, the header decides.
+// openExport begins to read an export, CSV or NDJSON; its first character decides. name is for messages. comma separates the columns of CSV; with 0, the header
+// decides.
 func openExport(name string, in io.Reader, comma rune) (*exportRows, error) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	first, err := input.FirstOf(name, r)
@@ -122,8 +122,7 @@ func csvExport(name string, in *bufio.Reader, comma rune) (*exportRows, error) {
 	}}, nil
 }
 
-// parseExportTime reads the time of a row: with its zone, or seconds since 1970. A time without a zone is an error: it could move the row over
-// --since or --until.
+// parseExportTime reads the time of a row: with its zone, or seconds since 1970. A time without a zone is an error: it could move the row over --since or --until.
 func parseExportTime(text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST"} {
 		t, err := time.Parse(layout, text)

@@ -17,8 +17,8 @@ func (a *audit) resultOf(rec *persist.Record) results.Result {
 	return a.declinesFor(rec).ResultOfRecord(rec)
 }
 
-// declinesFor returns the values of --declined for judging an operation's answer; nil for a pruned answer, of which only the status is left.
-// Such an operation may have been a decline: see maybeDeclined.
+// declinesFor returns the values of --declined for judging an operation's answer; nil for a pruned answer, of which only the status is left. Such an operation may have
+// been a decline: see maybeDeclined.
 func (a *audit) declinesFor(rec *persist.Record) results.Declines {
 	if rec.Answer == nil {
 		return nil
@@ -26,8 +26,7 @@ func (a *audit) declinesFor(rec *persist.Record) results.Declines {
 	return a.declines
 }
 
-// see notes facts of all operations for the advice at the end: whether some are protected by a key, whether some are not, and whether some are
-// held since a restore.
+// see notes facts of all operations for the advice at the end: whether some are protected by a key, whether some are not, and whether some are held since a restore.
 func (a *audit) see(rec *persist.Record) {
 	if op := operation.OpOf(rec, 0); op.Protected {
 		a.keyed = true
@@ -37,15 +36,14 @@ func (a *audit) see(rec *persist.Record) {
 	a.heldRestored = a.heldRestored || rec.HoldReason == persist.HoldRestored
 }
 
-// matchOf returns the text by which an operation is looked for in the column --match: its key, or the reference in its request. The caller
-// knows that there is one.
+// matchOf returns the text by which an operation is looked for in the column --match: its key, or the reference in its request. The caller knows that there is one.
 func (a *audit) matchOf(rec *persist.Record) string {
 	reference, _ := a.referenceOf(rec)
 	return reference
 }
 
-// successor returns the operation that was begun in place of rec: its next generation (the next try, under a new key), or one that a person
-// began. Of several it returns the first that is done, or else the latest; nil if there is none.
+// successor returns the operation that was begun in place of rec: its next generation (the next try, under a new key), or one that a person began. Of several it
+// returns the first that is done, or else the latest; nil if there is none.
 func (a *audit) successor(rec *persist.Record) (*persist.Record, error) {
 	var found *persist.Record
 	at := *rec
@@ -62,8 +60,8 @@ func (a *audit) successor(rec *persist.Record) (*persist.Record, error) {
 	return found, nil
 }
 
-// bothDone reports the finding x about an operation that the exports show as done, and that counts as without effect here, while next, begun
-// in its place, is done here. Both may have taken effect. If the exports have next, too, the finding is "twice".
+// bothDone reports the finding x about an operation that the exports show as done, and that counts as without effect here, while next, begun in its place, is done
+// here. Both may have taken effect. If the exports have next, too, the finding is "twice".
 func (a *audit) bothDone(x Finding, next *persist.Record) error {
 	rows, err := a.theirs.peek(next.Key)
 	if err != nil {
@@ -78,8 +76,8 @@ func (a *audit) bothDone(x Finding, next *persist.Record) error {
 	return a.found(x)
 }
 
-// doneBefore looks in the exports for the operations in whose place rec was begun. rec has no rows there. If one of them has, doneBefore sets
-// the reason and the advice of x, and returns true: another key would let the request take effect twice.
+// doneBefore looks in the exports for the operations in whose place rec was begun. rec has no rows there. If one of them has, doneBefore sets the reason and the advice
+// of x, and returns true: another key would let the request take effect twice.
 func (a *audit) doneBefore(rec *persist.Record, x *Finding) bool {
 	if a.flags.reference != "" {
 		return false
@@ -94,8 +92,8 @@ func (a *audit) doneBefore(rec *persist.Record, x *Finding) bool {
 	return false
 }
 
-// doneSince looks in the journal for the operation begun in place of rec, which has no rows in the exports. If that one is done, doneSince
-// sets the reason and the advice of x, and returns true: no further key is needed.
+// doneSince looks in the journal for the operation begun in place of rec, which has no rows in the exports. If that one is done, doneSince sets the reason and the
+// advice of x, and returns true: no further key is needed.
 func (a *audit) doneSince(rec *persist.Record, x *Finding) bool {
 	next, err := a.successor(rec)
 	if err != nil || next == nil || !a.stateOf(next).done {
@@ -106,8 +104,8 @@ func (a *audit) doneSince(rec *persist.Record, x *Finding) bool {
 	return true
 }
 
-// unread reports an operation that the exports have as done, and whose result here is unknown: its answer was too long to be kept, so that
-// --declined could not be looked for in it. The finding names the commands that count it as done.
+// unread reports an operation that the exports have as done, and whose result here is unknown: its answer was too long to be kept, so that --declined could not be
+// looked for in it. The finding names the commands that count it as done.
 func (a *audit) unread(x Finding) error {
 	x.Finding, x.Why = "settle", "its answer was too long to be kept, so that --declined was not looked for in it"
 	forget := ""

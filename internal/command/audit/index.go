@@ -92,8 +92,8 @@ const (
 	matchBytesMax = 4096 // of a cell in the column --match
 )
 
-// indexExports reads all exports into a temporary database in dir, which finds rows by their reference. All faults of the exports are returned
-// at once. say is called with notes for the user. The caller closes the index.
+// indexExports reads all exports into a temporary database in dir, which finds rows by their reference. All faults of the exports are returned at once. say is called
+// with notes for the user. The caller closes the index.
 func indexExports(ctx context.Context, f *auditFlags, dir string, say func(string)) (*exportIndex, error) {
 	file, err := input.CreateTemp(dir, ".oncehttp-audit-*")
 	if err != nil {
@@ -141,8 +141,8 @@ func (x *exportIndex) close() {
 	_ = os.Remove(x.path)
 }
 
-// read indexes one export, by its name. Faults of its content go to faults, and the next export is read; the error is for a failure of the
-// index or an interrupt, or says that there are too many faults. The same content twice is a fault: rows would count double.
+// read indexes one export, by its name. Faults of its content go to faults, and the next export is read; the error is for a failure of the index or an interrupt, or
+// says that there are too many faults. The same content twice is a fault: rows would count double.
 func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faults *input.Faults, say func(string)) error {
 	in, err := input.Open(name, strings.NewReader(""), os.TempDir())
 	if err != nil {
@@ -194,8 +194,8 @@ type indexing struct {
 	over  bool // nothing more is read
 }
 
-// all indexes the rows of one export until its end, or until there are too many faults. It commits some thousand rows at a time, since one
-// transaction holds its rows in memory.
+// all indexes the rows of one export until its end, or until there are too many faults. It commits some thousand rows at a time, since one transaction holds its rows
+// in memory.
 func (r *indexing) all(ctx context.Context) error {
 	for !r.over && !r.faults.Full() {
 		if ctx.Err() != nil {
@@ -216,8 +216,7 @@ func (r *indexing) all(ctx context.Context) error {
 	return nil
 }
 
-// next reads and indexes one row. A row with a fault is noted among the faults, and reading goes on if it can; then next returns nil. An error
-// is one of the index.
+// next reads and indexes one row. A row with a fault is noted among the faults, and reading goes on if it can; then next returns nil. An error is one of the index.
 func (r *indexing) next(tx *bbolt.Tx) error {
 	row, number, err := r.rows.next()
 	if errors.Is(err, io.EOF) {
@@ -240,8 +239,7 @@ func (r *indexing) next(tx *bbolt.Tx) error {
 	return nil
 }
 
-// spell reads the amount in a cell, with the decimal mark of --decimal. JSON has one way to write a number, so that NDJSON without --decimal
-// is read as that.
+// spell reads the amount in a cell, with the decimal mark of --decimal. JSON has one way to write a number, so that NDJSON without --decimal is read as that.
 func (r *indexing) spell(text string) (results.Decimal, error) {
 	if r.rows.columns == nil && r.flags.decimal == "" {
 		return results.ParseDecimal(text)
@@ -249,8 +247,8 @@ func (r *indexing) spell(text string) (results.Decimal, error) {
 	return results.CellDecimal(text, r.flags.decimal)
 }
 
-// add checks one row, judges whether it counts as done, and puts it into the index under its reference. name is the export's, for messages;
-// spell reads an amount. An input.RowError is a fault of the row, any other error one of the index.
+// add checks one row, judges whether it counts as done, and puts it into the index under its reference. name is the export's, for messages; spell reads an amount. An
+// input.RowError is a fault of the row, any other error one of the index.
 func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number exportPlace, row map[string]string, spell func(string) (results.Decimal, error)) error {
 	fail := func(column string, err error) error {
 		return &input.RowError{File: name, Row: number.row, Line: number.line, Column: column, Err: err, More: true}
@@ -308,8 +306,7 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 	return tx.Bucket(rowsBucket).Put(append(append([]byte(r.Match), 0), number64...), value)
 }
 
-// read reads the amount and the time of a row that counts as done into r. currency is the column with the currency, "" if there is none. An
-// error is about column.
+// read reads the amount and the time of a row that counts as done into r. currency is the column with the currency, "" if there is none. An error is about column.
 func (f *auditFlags) read(r *exportRow, currency string, cell func(string) string, spell func(string) (results.Decimal, error)) (column string, err error) {
 	if f.amount != "" {
 		amount, err := spell(cell(f.amountCol))
@@ -344,8 +341,7 @@ func (x *exportIndex) knows(match string) bool {
 	return bytes.HasPrefix(k, prefix)
 }
 
-// markDone marks the rows with this reference as those of an operation that is done here. Another operation with the same reference does not
-// claim them then.
+// markDone marks the rows with this reference as those of an operation that is done here. Another operation with the same reference does not claim them then.
 func (x *exportIndex) markDone(match string) {
 	prefix := append([]byte(strings.TrimSpace(match)), 0)
 	c := x.look.Bucket(rowsBucket).Cursor()
@@ -354,8 +350,7 @@ func (x *exportIndex) markDone(match string) {
 	}
 }
 
-// peek returns the rows with this reference that count as done; nil if there are none. Unlike take, it does not mark them as belonging to an
-// operation.
+// peek returns the rows with this reference that count as done; nil if there are none. Unlike take, it does not mark them as belonging to an operation.
 func (x *exportIndex) peek(match string) (all []indexedRow, err error) {
 	prefix := append([]byte(strings.TrimSpace(match)), 0)
 	c := x.look.Bucket(rowsBucket).Cursor()
@@ -371,8 +366,8 @@ func (x *exportIndex) peek(match string) (all []indexedRow, err error) {
 	return all, nil
 }
 
-// take returns the rows with the reference of an operation: done are those that --where counts as done, others the rest. It marks all of them
-// as belonging to an operation, so that they are not reported as foreign.
+// take returns the rows with the reference of an operation: done are those that --where counts as done, others the rest. It marks all of them as belonging to an
+// operation, so that they are not reported as foreign.
 func (x *exportIndex) take(match string) (done, others []indexedRow, err error) {
 	match = strings.TrimSpace(match)
 	prefix := append([]byte(match), 0)

@@ -10,9 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lend adds rows of an export without a currency to the totals of the exports, in the currency of their operation rec. A row that was added
-// for another operation before (r.fresh is false) is not added again. Without --amount, and where an amount or the currency is not known, it
-// adds nothing.
+// lend adds rows of an export without a currency to the totals of the exports, in the currency of their operation rec. A row that was added for another operation
+// before (r.fresh is false) is not added again. Without --amount, and where an amount or the currency is not known, it adds nothing.
 func (a *audit) lend(rec *persist.Record, rows []indexedRow) {
 	if a.flags.amount == "" {
 		return
@@ -78,8 +77,7 @@ func (a *audit) addLent(theirs *results.Totals) int {
 	return rows
 }
 
-// unnamed takes the amounts without a currency out of the totals t, since they cannot be added to those of several currencies. It returns the
-// number of their rows.
+// unnamed takes the amounts without a currency out of the totals t, since they cannot be added to those of several currencies. It returns the number of their rows.
 func unnamed(t *results.Totals) int {
 	rows := t.All("").Rows
 	for _, c := range results.AllClasses() {

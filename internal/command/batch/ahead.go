@@ -52,9 +52,8 @@ type rowGroup struct {
 	looked chan struct{} // closed when look is done with them
 }
 
-// readAhead reads all rows of an input in the background. It calls look for groups of rows, for several groups at a time, and take for one row
-// after the other, in the order of the input. It returns after the last row, or once take has returned false. So slow checks of rows use all
-// processors, and rows are still used in order.
+// readAhead reads all rows of an input in the background. It calls look for groups of rows, for several groups at a time, and take for one row after the other, in the
+// order of the input. It returns after the last row, or once take has returned false. So slow checks of rows use all processors, and rows are still used in order.
 func readAhead(rows input.RowReader, look func([]readRow), take func(*readRow) bool) {
 	groups := make(chan *rowGroup, min(runtime.GOMAXPROCS(0), groupsMax))
 	var running sync.WaitGroup
@@ -90,8 +89,8 @@ func readAhead(rows input.RowReader, look func([]readRow), take func(*readRow) b
 	}
 }
 
-// nextGroup reads the next group of rows, bounded in rows and in bytes. at is the place of the first one, from 0. more is false if nothing is
-// left to read: after the last row, or after a fault behind which the reader cannot go on. A faulty row stands in the group with its error.
+// nextGroup reads the next group of rows, bounded in rows and in bytes. at is the place of the first one, from 0. more is false if nothing is left to read: after the
+// last row, or after a fault behind which the reader cannot go on. A faulty row stands in the group with its error.
 func nextGroup(rows input.RowReader, at int) (g *rowGroup, more bool) {
 	g = &rowGroup{rows: make([]readRow, 0, groupRowsMax), looked: make(chan struct{})}
 	for bytes := 0; len(g.rows) < groupRowsMax && bytes < groupBytesMax; at++ {

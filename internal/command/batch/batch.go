@@ -116,8 +116,8 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	f.outs.bind(fs)
 }
 
-// run does the command batch for one input file: it checks the flags, reads all rows once, compares them with the journals, and only then
-// sends. In this order every fault of the input is found before a file is created or a request is sent.
+// run does the command batch for one input file: it checks the flags, reads all rows once, compares them with the journals, and only then sends. In this order every
+// fault of the input is found before a file is created or a request is sent.
 func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) error {
 	defer runtime.KeepAlive(make([]byte, spareHeap))
 	errs := &lateWriter{s.Err} // beside the progress line
@@ -185,8 +185,8 @@ func unsent(ctx context.Context, err error) error {
 	return &terminal.ExitError{Status: terminal.ExitUnknown, Err: errors.New("interrupted before anything was sent")}
 }
 
-// place returns the location of the journal: that of --journal, or the default one beside the input file. It is called before the input is
-// opened. The error says that no journal can be there, or, for the default journal, that the input file is missing.
+// place returns the location of the journal: that of --journal, or the default one beside the input file. It is called before the input is opened. The error says that
+// no journal can be there, or, for the default journal, that the input file is missing.
 func (f *batchFlags) place(file string, errs io.Writer) (at place.Place, err error) {
 	if f.Journal == "" {
 		if os.Getenv("ONCEHTTP_JOURNAL") != "" {
@@ -207,8 +207,8 @@ func (f *batchFlags) place(file string, errs io.Writer) (at place.Place, err err
 	return at, err
 }
 
-// send opens the journal and the output, and sends the rows. It is the last step of run, after all checks of the input. The error has the exit
-// status of the command. It still returns before the first send if the journal forbids this run, as after a restore from a backup.
+// send opens the journal and the output, and sends the rows. It is the last step of run, after all checks of the input. The error has the exit status of the command.
+// It still returns before the first send if the journal forbids this run, as after a restore from a backup.
 func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg oncehttp.Config) error {
 	defer b.bar.finish()
 	b.observe(&cfg)
@@ -249,8 +249,8 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 	return terminal.JoinExit(err, ses.Close())
 }
 
-// plan checks the flags, and returns the plan, by which each row becomes a request, and the client's configuration. It opens no input and no
-// journal. Warnings go to stderr.
+// plan checks the flags, and returns the plan, by which each row becomes a request, and the client's configuration. It opens no input and no journal. Warnings go to
+// stderr.
 func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	fail := func(err error) (*plan, oncehttp.Config, error) { return nil, oncehttp.Config{}, err }
 	cfg, header, err := f.Config(stderr)
@@ -302,9 +302,9 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	return p, cfg, nil
 }
 
-// look returns the likely mistakes that the first reading of the input looks for, such as a row with a total. keyFields are the columns of the
-// key. Without a currency column in --sum, the usual one is read: amounts of several currencies must not be added up. If the amount is part of
-// the key, two rows that differ in the amount alone are looked for: they are probably one payment.
+// look returns the likely mistakes that the first reading of the input looks for, such as a row with a total. keyFields are the columns of the key. Without a currency
+// column in --sum, the usual one is read: amounts of several currencies must not be added up. If the amount is part of the key, two rows that differ in the amount
+// alone are looked for: they are probably one payment.
 func (f *batchFlags) look(keyFields []string) input.Look {
 	amount := cmp.Or(f.sums.column, "amount")
 	look := input.Look{Totals: true, Amount: strings.TrimPrefix(amount, "/")}
@@ -346,8 +346,7 @@ func defaultJournal(file string) (string, error) {
 	return file + journalSuffix, nil
 }
 
-// checkOut returns an error if the file of --out is the input or the journal, which it would overwrite, or if the folder of that file is
-// missing.
+// checkOut returns an error if the file of --out is the input or the journal, which it would overwrite, or if the folder of that file is missing.
 func (f *batchFlags) checkOut(file string, at place.Place) error {
 	if f.out == "" {
 		return nil

@@ -50,8 +50,8 @@ func (e *stuckError) Error() string { return e.err.Error() }
 // Unwrap returns the error that stopped the batch.
 func (e *stuckError) Unwrap() error { return e.err }
 
-// said returns the error for the end of a batch that stopped because its rows could not be written to the journal. journal is the journal's
-// name; notTried is the number of rows not looked at.
+// said returns the error for the end of a batch that stopped because its rows could not be written to the journal. journal is the journal's name; notTried is the
+// number of rows not looked at.
 func (e *stuckError) said(journal string, notTried int) error {
 	return fmt.Errorf("stopped: %s one after the other could not be begun, and %s not looked at; the same command goes on later: %w",
 		words.Count(e.rows, "row"), words.Was(notTried), place.JournalError(journal, e.err))
@@ -71,14 +71,14 @@ func (e *stoppedError) said(notTried int) error {
 	return errors.New(e.text + e.flag)
 }
 
-// newBreaker returns a breaker, which stops a batch that fails again and again. It calls trip with the error after most rows in a row with the
-// same failure; a most of 0 never trips. server is the server's name for messages.
+// newBreaker returns a breaker, which stops a batch that fails again and again. It calls trip with the error after most rows in a row with the same failure; a most of
+// 0 never trips. server is the server's name for messages.
 func newBreaker(most int, server string, trip func(error)) *breaker {
 	return &breaker{most: most, server: server, trip: trip}
 }
 
-// begin waits until a row may be begun, and returns true; false if ctx ended first. While the server cannot be connected to, only one row at a
-// time is begun, as a probe. After each true the caller must call end once.
+// begin waits until a row may be begun, and returns true; false if ctx ended first. While the server cannot be connected to, only one row at a time is begun, as a
+// probe. After each true the caller must call end once.
 func (b *breaker) begin(ctx context.Context) bool {
 	for {
 		b.mu.Lock()
@@ -100,9 +100,8 @@ func (b *breaker) begin(ctx context.Context) bool {
 	}
 }
 
-// end takes the result line of a row that begin has let through. It trips the breaker if the server cannot be connected to, if the journal
-// refuses row after row, or if enough rows in a row failed alike. Rows answered by the journal alone say nothing about the server, and do not
-// count.
+// end takes the result line of a row that begin has let through. It trips the breaker if the server cannot be connected to, if the journal refuses row after row, or if
+// enough rows in a row failed alike. Rows answered by the journal alone say nothing about the server, and do not count.
 func (b *breaker) end(l *results.Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,8 +152,7 @@ func statusAndCode(g results.Group) string {
 	return " (" + text + ")"
 }
 
-// observe sees every attempt of every row. A failed connection marks the server as down, and any answer as up again, which wakes the rows
-// waiting in begin.
+// observe sees every attempt of every row. A failed connection marks the server as down, and any answer as up again, which wakes the rows waiting in begin.
 func (b *breaker) observe(e oncehttp.Event) {
 	if e.Kind != oncehttp.EventAnswered {
 		return

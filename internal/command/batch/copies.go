@@ -30,9 +30,9 @@ const (
 	copyTime      = 10 * time.Second // for all journals
 )
 
-// checkCopy asks the user before a journal gets rows of this file that another journal has already: the file may be a copy, and its rows would
-// be sent twice. It searches the journals beside the input, beside the batch's own journal, and those noted in the folder. It asks only while
-// the own journal has none of the file's rows. A dry run only prints the warning.
+// checkCopy asks the user before a journal gets rows of this file that another journal has already: the file may be a copy, and its rows would be sent twice. It
+// searches the journals beside the input, beside the batch's own journal, and those noted in the folder. It asks only while the own journal has none of the file's
+// rows. A dry run only prints the warning.
 func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) error {
 	if f.newJournal || f.generation > 1 || b.survey.rows == 0 {
 		return nil
@@ -78,8 +78,8 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 	return nil
 }
 
-// askNew shows the warning and asks the user whether to send rows that may have been sent before. The error is a refusal, or says that nobody
-// can be asked and names --new-journal. A dry run only prints the warning, and returns nil.
+// askNew shows the warning and asks the user whether to send rows that may have been sent before. The error is a refusal, or says that nobody can be asked and names
+// --new-journal. A dry run only prints the warning, and returns nil.
 func (f *batchFlags) askNew(b *batch, warning string) error {
 	if f.dry {
 		terminal.Say(b.streams.Err, "%s", warning)
@@ -98,8 +98,8 @@ func isNew(at place.Place) bool {
 // wasRunRows is the number of rows, evenly spread, by which wasRun looks whether a file was run.
 const wasRunRows = 64
 
-// wasRun reports whether the batch's own journal has rows of the file, so that this is not the first run. It is true, too, if the journal
-// cannot be read: the error comes when the journal is opened for the run.
+// wasRun reports whether the batch's own journal has rows of the file, so that this is not the first run. It is true, too, if the journal cannot be read: the error
+// comes when the journal is opened for the run.
 func (f *batchFlags) wasRun(ctx context.Context, b *batch, at place.Place) bool {
 	ses, err := openExisting(at)
 	if ses == nil {
@@ -110,8 +110,8 @@ func (f *batchFlags) wasRun(ctx context.Context, b *batch, at place.Place) bool 
 	return err != nil || known.same+known.others > 0
 }
 
-// journalsBeside returns the paths of the other journals beside the batch's own one, and in the folder of the input: files that end in .db,
-// the newest of each folder first. skipped is the number of files left out, since each folder has a limit.
+// journalsBeside returns the paths of the other journals beside the batch's own one, and in the folder of the input: files that end in .db, the newest of each folder
+// first. skipped is the number of files left out, since each folder has a limit.
 func (f *batchFlags) journalsBeside(b *batch, at place.Place) (paths []string, skipped int) {
 	own := ""
 	if at.IsFile() {
@@ -125,8 +125,8 @@ func (f *batchFlags) journalsBeside(b *batch, at place.Place) (paths []string, s
 	return slices.DeleteFunc(paths, func(path string) bool { return own != "" && terminal.SamePath(path, own) }), skipped
 }
 
-// journalsIn returns the paths of the files in a folder that end in .db, the newest first, and the number of those left out beyond
-// copyJournals. A folder that cannot be read has none.
+// journalsIn returns the paths of the files in a folder that end in .db, the newest first, and the number of those left out beyond copyJournals. A folder that cannot
+// be read has none.
 func journalsIn(folder string) (paths []string, skipped int) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -193,8 +193,8 @@ type copied struct {
 	differing     string
 }
 
-// standing looks for the operations of some rows of the input in a journal, by their keys. found counts those with the row's request, and
-// those with another request to the same API. It is used to find out whether the file was sent before.
+// standing looks for the operations of some rows of the input in a journal, by their keys. found counts those with the row's request, and those with another request to
+// the same API. It is used to find out whether the file was sent before.
 func (s *survey) standing(ctx context.Context, journal persist.Journal, rows []sampled) (found copied, err error) {
 	ids := make([]persist.ID, len(rows))
 	for i := range rows {
@@ -220,8 +220,8 @@ func (s *survey) standing(ctx context.Context, journal persist.Journal, rows []s
 	return found, err
 }
 
-// eachOf calls see with the index and the record of each of ids in a journal. It leaves out keys without a record and records that cannot be
-// read. The error says that the journal itself fails.
+// eachOf calls see with the index and the record of each of ids in a journal. It leaves out keys without a record and records that cannot be read. The error says that
+// the journal itself fails.
 func eachOf(ctx context.Context, journal persist.Journal, ids []persist.ID, see func(i int, rec *persist.Record)) error {
 	if each, found := persist.As[eachReader](journal); found {
 		return each.GetEach(ctx, ids, func(i int, rec persist.Record) bool {
@@ -241,8 +241,8 @@ func eachOf(ctx context.Context, journal persist.Journal, ids []persist.ID, see 
 	return nil
 }
 
-// differsAt names the differences between a row, by its number, and the record under its key; "" if there are none, or no such row. It reads
-// the input up to that row, since rows are not kept in memory.
+// differsAt names the differences between a row, by its number, and the record under its key; "" if there are none, or no such row. It reads the input up to that row,
+// since rows are not kept in memory.
 func (b *batch) differsAt(ctx context.Context, number int) (string, error) {
 	rows, err := input.NewRows(b.in.Name, b.in.Reader(), b.plan.needs)
 	for err == nil {
@@ -258,8 +258,8 @@ func (b *batch) differsAt(ctx context.Context, number int) (string, error) {
 	return "", err
 }
 
-// text returns words about the rows of the input found in the journal at path; "" if none was found. own is true for the default journal of
-// this input. looked are the rows searched for, and rows is the number of all rows.
+// text returns words about the rows of the input found in the journal at path; "" if none was found. own is true for the default journal of this input. looked are the
+// rows searched for, and rows is the number of all rows.
 func (c *copied) text(path string, own bool, looked *sample, rows int) string {
 	switch {
 	case c.first > 0 && own:
@@ -274,8 +274,8 @@ func (c *copied) text(path string, own bool, looked *sample, rows int) string {
 	return ""
 }
 
-// ran returns words for the number of this input's rows that the other journal has with the same request. If only a part of all rows was
-// searched for, the words say so.
+// ran returns words for the number of this input's rows that the other journal has with the same request. If only a part of all rows was searched for, the words say
+// so.
 func (c *copied) ran(looked *sample, rows int) string {
 	if len(looked.rows) == rows {
 		return fmt.Sprintf("%d of its %s %s run", c.same, words.Count(rows, "row"), results.WasWere(c.same))
@@ -283,8 +283,8 @@ func (c *copied) ran(looked *sample, rows int) string {
 	return fmt.Sprintf("%d of %d rows looked at %s run", c.same, len(looked.rows), results.WasWere(c.same))
 }
 
-// keys returns words for the keys of some rows found in another journal. known is the number found; all is the number of rows of the input.
-// The sample is the part searched for.
+// keys returns words for the keys of some rows found in another journal. known is the number found; all is the number of rows of the input. The sample is the part
+// searched for.
 func (s *sample) keys(known, all int) string {
 	switch {
 	case known == all:

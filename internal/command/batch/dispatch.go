@@ -23,8 +23,8 @@ type job struct {
 	late bool // it was put off before
 }
 
-// dispatch reads the input a second time, and gives each row to a worker by the channels jobs. A row with its answer in the journal is
-// finished at once. It stops the batch if a row is not the same as in the first reading, since only that one was checked.
+// dispatch reads the input a second time, and gives each row to a worker by the channels jobs. A row with its answer in the journal is finished at once. It stops the
+// batch if a row is not the same as in the first reading, since only that one was checked.
 func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
 	rows, err := input.NewRows(b.in.Name, b.in.Reader(), b.plan.needs)
 	if err != nil {
@@ -46,8 +46,8 @@ func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
 	})
 }
 
-// handOut finishes a row answered by the journal, and gives any other row to a worker, no faster than --rate allows. It returns after the
-// handing over, not after the send, or when ctx ends.
+// handOut finishes a row answered by the journal, and gives any other row to a worker, no faster than --rate allows. It returns after the handing over, not after the
+// send, or when ctx ends.
 func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan job) {
 	j := job{seq: r.at, row: r.Row, of: r.of}
 	ended := r.recorded != nil && (b.plan.orderedBy < 0 || r.recorded.Exit != terminal.ExitUnknown) // else a worker holds back the rows behind it
@@ -74,8 +74,8 @@ func (b *batch) changed(err error) {
 	b.stop(fmt.Errorf("%w: the file changed while it was read, and the rest was not sent", err))
 }
 
-// look asks the journal for the records of a group of rows in one call, and makes the result line of each row answered there. readAhead calls
-// it while other rows are being sent. If it finds nothing for a row, the usual call for the row decides.
+// look asks the journal for the records of a group of rows in one call, and makes the result line of each row answered there. readAhead calls it while other rows are
+// being sent. If it finds nothing for a row, the usual call for the row decides.
 func (b *batch) look(ctx context.Context, group []readRow) {
 	ids := make([]persist.ID, len(group))
 	for i := range group {
@@ -103,9 +103,8 @@ type eachReader interface {
 	GetEach(ctx context.Context, ids []persist.ID, yield func(i int, rec persist.Record) bool) error
 }
 
-// recall makes the result line of a row from its record, if the record has the whole answer: the same line as from a call of Do, without its
-// cost. Any other record is left to Do, which judges it, and notes that somebody was told of a refusal. The printer makes the answer durable
-// before it prints it.
+// recall makes the result line of a row from its record, if the record has the whole answer: the same line as from a call of Do, without its cost. Any other record is
+// left to Do, which judges it, and notes that somebody was told of a refusal. The printer makes the answer durable before it prints it.
 func (b *batch) recall(r *readRow, rec *persist.Record) {
 	if rec.Recipe != b.survey.recipe || !operation.MayRecall(rec) {
 		return

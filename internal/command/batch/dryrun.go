@@ -56,8 +56,8 @@ type dryRun struct {
 	shown   int // rows a run would send
 }
 
-// dryRun does the work of --dry-run after the checks: it prints the first requests to be sent, and the state of all rows in the journal. It
-// sends and writes nothing. The error has the exit status.
+// dryRun does the work of --dry-run after the checks: it prints the first requests to be sent, and the state of all rows in the journal. It sends and writes nothing.
+// The error has the exit status.
 func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error {
 	d := &dryRun{batch: b, classes: map[results.Class]int{}}
 	d.totals.Name = b.survey.totals.Name
@@ -152,8 +152,8 @@ func (d *dryRun) show(ctx context.Context, r *input.Row, enc *json.Encoder) erro
 	return words.Pathless(enc.Encode(l))
 }
 
-// foresee returns the class of a row, its state by the journal, such as new, done or held. sends is true if a run would send the row now. It
-// follows the same rules as a run, but only reads. The error says that the journal fails.
+// foresee returns the class of a row, its state by the journal, such as new, done or held. sends is true if a run would send the row now. It follows the same rules as
+// a run, but only reads. The error says that the journal fails.
 func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, sends bool, err error) {
 	if d.session == nil {
 		if d.plan.generation > 1 {
@@ -223,8 +223,8 @@ func (d *dryRun) noteLater(rec *persist.Record) {
 	}
 }
 
-// decided returns the class of a row that needs no comparison with its record rec: a later try of the row succeeded, or the record was erased,
-// and its content with it. It returns "" for any other row.
+// decided returns the class of a row that needs no comparison with its record rec: a later try of the row succeeded, or the record was erased, and its content with it.
+// It returns "" for any other row.
 func (d *dryRun) decided(ctx context.Context, r *input.Row, rec *persist.Record) results.Class {
 	if rec.State.Final() && !isSuccess(d.flags.Declines.ResultOfRecord(rec)) {
 		if last, at := d.latest(ctx, r); at > 0 && d.isDone(ctx, r, at, &last) {
@@ -237,8 +237,7 @@ func (d *dryRun) decided(ctx context.Context, r *input.Row, rec *persist.Record)
 	return ""
 }
 
-// unsentText returns the reason against sending a pending operation now, and the step of a run in place of the send; "" if a run sends it, or
-// if it is not pending.
+// unsentText returns the reason against sending a pending operation now, and the step of a run in place of the send; "" if a run sends it, or if it is not pending.
 func unsentText(rec *persist.Record, now time.Time) string {
 	op := operation.OpOf(rec, 0)
 	if rec.State != persist.StatePending {
@@ -259,8 +258,7 @@ func unsentText(rec *persist.Record, now time.Time) string {
 	return ""
 }
 
-// note keeps a message about a row that is not sent, with its reason; conclude prints it. An empty reason keeps nothing. Beyond dryRunNotes it
-// only counts.
+// note keeps a message about a row that is not sent, with its reason; conclude prints it. An empty reason keeps nothing. Beyond dryRunNotes it only counts.
 func (d *dryRun) note(r *input.Row, why string) {
 	if why == "" {
 		return
@@ -272,8 +270,7 @@ func (d *dryRun) note(r *input.Row, why string) {
 	d.notes = append(d.notes, (&input.RowError{File: d.in.Name, Row: r.Number, Line: r.Line, Err: errors.New(why)}).Error())
 }
 
-// conclude prints the messages about single rows, the number of rows in each state, the totals, and the next steps. It is called once, after
-// the last row.
+// conclude prints the messages about single rows, the number of rows in each state, the totals, and the next steps. It is called once, after the last row.
 func (d *dryRun) conclude() {
 	for _, text := range d.notes {
 		terminal.Say(d.streams.Err, "%s", text)
@@ -304,8 +301,8 @@ func (d *dryRun) conclude() {
 	d.advise()
 }
 
-// advise prints the next steps for rows that a person has to look at: rows done before --declined counted their answer as a refusal,
-// operations that are not in the file any more, and operations held or of unknown outcome.
+// advise prints the next steps for rows that a person has to look at: rows done before --declined counted their answer as a refusal, operations that are not in the
+// file any more, and operations held or of unknown outcome.
 func (d *dryRun) advise() {
 	if d.wasDone > 0 {
 		terminal.Say(d.streams.Err, "%d of the declined were done before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", d.wasDone, d.plan.generation+1)

@@ -8,8 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// sameHeader returns an error for a batch without --key-header if the journal has operations at the same server begun with --key-header. The
-// flag was most likely forgotten, and a server does not see a key in another header. It reads only the first records of the journal.
+// sameHeader returns an error for a batch without --key-header if the journal has operations at the same server begun with --key-header. The flag was most likely
+// forgotten, and a server does not see a key in another header. It reads only the first records of the journal.
 func (f *batchFlags) sameHeader(ctx context.Context, ses *session.Session, origin string) error {
 	if f.KeyHeader != "" {
 		return nil

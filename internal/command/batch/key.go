@@ -30,8 +30,8 @@ type keyPart struct {
 	field   int
 }
 
-// keyTemplateFor reads the value of --key, a template such as "order:{id}", for an API. If the API wants UUIDs, or reads keys in the body or
-// the query, --key may also be one field alone: then the rows hold the whole keys.
+// keyTemplateFor reads the value of --key, a template such as "order:{id}", for an API. If the API wants UUIDs, or reads keys in the body or the query, --key may also
+// be one field alone: then the rows hold the whole keys.
 func keyTemplateFor(text string, shape session.KeyShape, p *profile.Profile) (keyTemplate, error) {
 	name, opened := strings.CutPrefix(text, "{")
 	name, closed := strings.CutSuffix(name, "}")
@@ -104,8 +104,8 @@ func (t *keyTemplate) parsePart(text string) (keyPart, error) {
 	return keyPart{field: i}, nil
 }
 
-// key returns the key of a row, without a generation. values are the row's fields in the order of t.fields. If one is empty, the key is "",
-// which no operation may have. The readers of rows refuse empty fields before.
+// key returns the key of a row, without a generation. values are the row's fields in the order of t.fields. If one is empty, the key is "", which no operation may
+// have. The readers of rows refuse empty fields before.
 func (t *keyTemplate) key(values []string) oncehttp.Key {
 	if t.whole {
 		return oncehttp.Key(values[0])

@@ -25,15 +25,14 @@ type left struct {
 	key    string // its key
 }
 
-// asksLeft reports whether checkLeft can look for operations that are in the journal and not in the file any more. This needs a journal of the
-// file alone, the first generation of keys, and keys that show their generation: a key in the shape of a UUID does not.
+// asksLeft reports whether checkLeft can look for operations that are in the journal and not in the file any more. This needs a journal of the file alone, the first
+// generation of keys, and keys that show their generation: a key in the shape of a UUID does not.
 func (f *batchFlags) asksLeft(p *plan, at place.Place) bool {
 	return f.ownJournal && f.generation == 1 && !p.key.shape.Set() && !isNew(at)
 }
 
-// checkLeft finds the operations of the journal that are not in the file any more. If the file has new rows beside them, it warns, since these
-// may be the same payments under other keys; with --strict it returns an error instead. It finds nothing if the journal cannot be read: its
-// error comes when it is opened for the run.
+// checkLeft finds the operations of the journal that are not in the file any more. If the file has new rows beside them, it warns, since these may be the same payments
+// under other keys; with --strict it returns an error instead. It finds nothing if the journal cannot be read: its error comes when it is opened for the run.
 func (f *batchFlags) checkLeft(ctx context.Context, b *batch, at place.Place) error {
 	if b.survey.present == nil {
 		return nil
@@ -58,8 +57,8 @@ func (f *batchFlags) checkLeft(ctx context.Context, b *batch, at place.Place) er
 	return nil
 }
 
-// left compares the keys of the rows with those of a journal, and returns the counts of operations that are not in the file any more and of
-// new rows. Entries are sorted in temporary files, so that its memory grows with neither.
+// left compares the keys of the rows with those of a journal, and returns the counts of operations that are not in the file any more and of new rows. Entries are
+// sorted in temporary files, so that its memory grows with neither.
 func (s *survey) left(ctx context.Context, journal persist.Journal) (left, error) {
 	var unread error
 	erased := 0
@@ -96,9 +95,8 @@ func (s *survey) left(ctx context.Context, journal persist.Journal) (left, error
 	return found, nil
 }
 
-// entryOfRecord returns the entry of an operation for the sorting beside the entries of rows. Its key is that of the row's first try, or of
-// the operation that a person replaced by this one, so that all tries of a row meet. Its number is 0, which no row has. body is marked if the
-// operation has not ended.
+// entryOfRecord returns the entry of an operation for the sorting beside the entries of rows. Its key is that of the row's first try, or of the operation that a person
+// replaced by this one, so that all tries of a row meet. Its number is 0, which no row has. body is marked if the operation has not ended.
 func entryOfRecord(rec *persist.Record) entry {
 	first, _ := oncehttp.Key(cmp.Or(rec.Replaces, rec.Key)).FirstGeneration()
 	e := entry{key: short([]byte(first)), at: rec.Seq}
@@ -108,8 +106,8 @@ func entryOfRecord(rec *persist.Record) entry {
 	return e
 }
 
-// gone counts the keys that only the journal has, and those that only the file has. Entries of the journal have the number 0. It can be called
-// once, since it takes all entries out of the sorter.
+// gone counts the keys that only the journal has, and those that only the file has. Entries of the journal have the number 0. It can be called once, since it takes all
+// entries out of the sorter.
 func (s *sorter) gone() (found left, err error) {
 	var group left // of the entries with the same key
 	var key [16]byte
@@ -144,8 +142,8 @@ func (s *sorter) gone() (found left, err error) {
 	return found, err
 }
 
-// text returns a sentence about the operations that are not in the file any more. journal is the journal's name for a shell. With sent, the
-// sentence says that the file's new rows were sent meanwhile.
+// text returns a sentence about the operations that are not in the file any more. journal is the journal's name for a shell. With sent, the sentence says that the
+// file's new rows were sent meanwhile.
 func (l *left) text(journal string, sent bool) string {
 	text := fmt.Sprintf("%s of its journal, such as %q, %s not in the file any more", words.Count(l.gone, "operation"), l.key, isAre(l.gone))
 	if l.open > 0 {

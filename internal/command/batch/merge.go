@@ -34,8 +34,8 @@ func fileSource(r io.Reader) func() (entry, bool, error) {
 	}
 }
 
-// mergeEntries calls yield for the entries of all sources, in the order of their keys, then of their places in the input. Each source must be
-// sorted so itself. It holds one entry of each source in memory.
+// mergeEntries calls yield for the entries of all sources, in the order of their keys, then of their places in the input. Each source must be sorted so itself. It
+// holds one entry of each source in memory.
 func mergeEntries(sources []func() (entry, bool, error), yield func(entry)) error {
 	var heads entryHeap
 	pull := func(next func() (entry, bool, error)) error {

@@ -28,8 +28,8 @@ const (
 	notedBytesMax = 64 << 10
 )
 
-// isNoted reports whether a journal has to be noted in a file of the folder, so that later runs of other files search it: it is on a server,
-// in another folder, or does not end in .db. Any other journal is found by its name.
+// isNoted reports whether a journal has to be noted in a file of the folder, so that later runs of other files search it: it is on a server, in another folder, or does
+// not end in .db. Any other journal is found by its name.
 func isNoted(folder string, at place.Place) bool {
 	return !at.IsFile() || !strings.HasSuffix(at.Path, ".db") || !terminal.SamePath(filepath.Dir(at.Path), folder)
 }
@@ -47,8 +47,8 @@ func argFrom(at place.Place) (string, error) {
 	return "@" + name, err
 }
 
-// notedIn returns the values of --journal noted in a folder by earlier runs, without that of the journal at, the newest last, at most
-// notedMost. Notes that cannot be read count as none.
+// notedIn returns the values of --journal noted in a folder by earlier runs, without that of the journal at, the newest last, at most notedMost. Notes that cannot be
+// read count as none.
 func notedIn(folder string, at place.Place) []string {
 	own, err := argFrom(at)
 	if folder == "" || err != nil {
@@ -104,8 +104,8 @@ func (b *batch) sayNotNoted(err error) {
 	}
 }
 
-// unreadNoted returns a warning about a noted journal that cannot be read: rows of this file may have been sent there. It returns "" if the
-// journal was a file that is gone. text is the noted value of --journal; err is the failure.
+// unreadNoted returns a warning about a noted journal that cannot be read: rows of this file may have been sent there. It returns "" if the journal was a file that is
+// gone. text is the noted value of --journal; err is the failure.
 func unreadNoted(b *batch, text string, err error) string {
 	if at, bad := place.Parse(text); bad == nil && at.IsFile() && isNew(at) {
 		return ""

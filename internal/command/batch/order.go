@@ -32,8 +32,7 @@ func (b *batch) queues() []chan job {
 	return queues
 }
 
-// queueOf returns the channel for a row. Rows with the same value of --ordered-by get the same one, and so the same worker, which sends them
-// one after the other.
+// queueOf returns the channel for a row. Rows with the same value of --ordered-by get the same one, and so the same worker, which sends them one after the other.
 func (b *batch) queueOf(r *input.Row, queues []chan job) chan<- job {
 	if len(queues) == 1 {
 		return queues[0]
@@ -42,8 +41,8 @@ func (b *batch) queueOf(r *input.Row, queues []chan job) chan<- job {
 	return queues[binary.BigEndian.Uint32(sum[:])%uint32(len(queues))]
 }
 
-// doInTurn sends a row, and returns its result line. With --ordered-by, it waits for another process that is sending the row. It does not send
-// a row behind one with the same value of --ordered-by that has not ended: a later run would send that one after it.
+// doInTurn sends a row, and returns its result line. With --ordered-by, it waits for another process that is sending the row. It does not send a row behind one with
+// the same value of --ordered-by that has not ended: a later run would send that one after it.
 func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
 	if b.plan.orderedBy < 0 {
 		return b.do(ctx, j)

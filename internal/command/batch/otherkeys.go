@@ -50,8 +50,8 @@ type sampled struct {
 	number  int      // in messages
 }
 
-// add takes the next row of the input into the sample if it is its turn. The sample is bounded: when it is full, every second row goes out,
-// and from then on half as many come in.
+// add takes the next row of the input into the sample if it is its turn. The sample is bounded: when it is full, every second row goes out, and from then on half as
+// many come in.
 func (s *sample) add(r *readRow) {
 	s.every = max(s.every, 1)
 	if r.at%s.every != 0 {
@@ -76,8 +76,8 @@ type otherKeys struct {
 	text    string // the name of the journal
 }
 
-// warning returns the sentence that asks or warns the user: o.rows rows of the file have their requests in the journal o.text under other
-// keys, or for another account, so that this run would send them once more. own is the account of this run; "": none.
+// warning returns the sentence that asks or warns the user: o.rows rows of the file have their requests in the journal o.text under other keys, or for another account,
+// so that this run would send them once more. own is the account of this run; "": none.
 func (o *otherKeys) warning(b *batch, own string) string {
 	text := b.in.Name + ": the " + b.survey.sample.saying(o.rows)
 	if o.account != "" {
@@ -199,8 +199,8 @@ type finder struct {
 	standing         map[int]bool // those with records under their own keys in the journal at hand
 }
 
-// inAccount returns the finding that rows were begun under their own keys in other accounts. accounts has the account's name by the row's
-// index; text names the journal. Rows that stand in the account of this run, too, are left out.
+// inAccount returns the finding that rows were begun under their own keys in other accounts. accounts has the account's name by the row's index; text names the
+// journal. Rows that stand in the account of this run, too, are left out.
 func (f *finder) inAccount(accounts map[int]string, text string) otherKeys {
 	found := otherKeys{text: text}
 	for i, account := range accounts {
@@ -240,8 +240,8 @@ func eachOfNewest(ctx context.Context, ses *session.Session, most int, see func(
 	return nil
 }
 
-// newestBut returns a Seq (the journal's number of a record, which grows) behind which about most records follow. It finds the highest Seq in
-// use by bisection, since a journal has no call for it.
+// newestBut returns a Seq (the journal's number of a record, which grows) behind which about most records follow. It finds the highest Seq in use by bisection, since a
+// journal has no call for it.
 func newestBut(ctx context.Context, journal persist.Journal, most int) uint64 {
 	none := func(after int) bool {
 		for _, err := range journal.List(ctx, persist.Query{AllAccounts: true, After: uint64(after)}) {

@@ -30,8 +30,8 @@ func (f *outFlags) bind(fs *pflag.FlagSet) {
 // generationsMost is the number of generations of a key tried for a line of an earlier run.
 const generationsMost = 20
 
-// checkKept protects the file of --out: it asks, or returns an error, if the file has anything but lines of an earlier run of this batch.
-// Those come again, and may be replaced. With --append, --overwrite or --dry-run nothing is asked.
+// checkKept protects the file of --out: it asks, or returns an error, if the file has anything but lines of an earlier run of this batch. Those come again, and may be
+// replaced. With --append, --overwrite or --dry-run nothing is asked.
 func (f *batchFlags) checkKept(in *input.File, p *plan, s terminal.Streams) error {
 	switch {
 	case f.outs.add && f.outs.overwrite:
@@ -52,8 +52,7 @@ func (f *batchFlags) checkKept(in *input.File, p *plan, s terminal.Streams) erro
 	return errors.New(what + "; --append adds to it, --overwrite replaces it")
 }
 
-// holdsOurs reports whether the file of --out may be replaced: it is missing, empty, no regular file, or its first and its last line belong to
-// rows of this input.
+// holdsOurs reports whether the file of --out may be replaced: it is missing, empty, no regular file, or its first and its last line belong to rows of this input.
 func (f *batchFlags) holdsOurs(in *input.File, p *plan) (bool, error) {
 	file, err := os.Open(f.out)
 	if errors.Is(err, os.ErrNotExist) {
@@ -113,8 +112,8 @@ func (p *plan) hasKey(r *input.Row, key string) bool {
 	return false
 }
 
-// openLines opens the file of --out for the result lines, or returns stdout, and a function to close it. With --append it first ends a line
-// that a crashed run left unfinished.
+// openLines opens the file of --out for the result lines, or returns stdout, and a function to close it. With --append it first ends a line that a crashed run left
+// unfinished.
 func (f *batchFlags) openLines(stdout io.Writer) (io.Writer, func() error, error) {
 	if !f.outs.add || f.out == "" {
 		return terminal.OpenOut(f.out, stdout)

@@ -29,14 +29,13 @@ type plan struct {
 	watchesLeft   bool  // the survey keeps the keys for [survey.left]
 }
 
-// keyOf returns the key of a row in one of its generations: 1 is the first try of a row, and 2 the try after a certain refusal of the first.
-// Each has a key of its own.
+// keyOf returns the key of a row in one of its generations: 1 is the first try of a row, and 2 the try after a certain refusal of the first. Each has a key of its own.
 func (p *plan) keyOf(r *input.Row, generation int) oncehttp.Key {
 	return p.key.shape.Of(p.key.key(r.Fields).Generation(generation))
 }
 
-// request returns the HTTP request of a row. All rows share the plan's header map, which must not be changed. The error says that a value of
-// the row cannot stand in the URL, or that the body lacks a value by which the API could be asked about it later.
+// request returns the HTTP request of a row. All rows share the plan's header map, which must not be changed. The error says that a value of the row cannot stand in
+// the URL, or that the body lacks a value by which the API could be asked about it later.
 func (p *plan) request(ctx context.Context, r *input.Row) (*http.Request, error) {
 	target, err := p.target.fill(r.Fields)
 	if err != nil {

@@ -123,8 +123,8 @@ func (p *progress) putOff() {
 	p.running--
 }
 
-// beside returns a writer to w for all text but the progress line. It takes the progress line off the terminal before each text, so that the
-// two do not mix. Without a terminal it returns w.
+// beside returns a writer to w for all text but the progress line. It takes the progress line off the terminal before each text, so that the two do not mix. Without a
+// terminal it returns w.
 func (p *progress) beside(w io.Writer) io.Writer {
 	if p.silent || !p.terminal {
 		return w
@@ -141,8 +141,7 @@ type besideWriter struct {
 // Beneath returns the wrapped writer. terminal.Over asks for it to find out whether the text goes to a terminal in the end.
 func (b besideWriter) Beneath() io.Writer { return b.w }
 
-// Write takes the progress line off the terminal, and writes text in its place. The line is drawn again later, once the text has ended its
-// line.
+// Write takes the progress line off the terminal, and writes text in its place. The line is drawn again later, once the text has ended its line.
 func (b besideWriter) Write(text []byte) (int, error) {
 	b.p.mu.Lock()
 	defer b.p.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	shareMost  = 2 * time.Second
 )
 
-// putOff keeps a row for the end of the run if another process is sending it, and returns true. Else it returns false, and l is the row's
-// result. With --ordered-by, rows are never put off.
+// putOff keeps a row for the end of the run if another process is sending it, and returns true. Else it returns false, and l is the row's result. With --ordered-by,
+// rows are never put off.
 func (b *batch) putOff(j *job, l *results.Line) bool {
 	if !l.Elsewhere() || b.plan.orderedBy >= 0 {
 		return false
@@ -49,8 +49,8 @@ func (b *batch) workLater(ctx context.Context) {
 	workers.Wait()
 }
 
-// await sends a row, and tries it again while another process is sending it, until the time limit of a run for one operation. It returns the
-// row's result line, which may still say that another process has the row.
+// await sends a row, and tries it again while another process is sending it, until the time limit of a run for one operation. It returns the row's result line, which
+// may still say that another process has the row.
 func (b *batch) await(ctx context.Context, j *job) results.Line {
 	waits, stop := context.WithTimeout(ctx, cmp.Or(b.flags.Retry.MaxElapsed, 2*time.Minute))
 	defer stop()

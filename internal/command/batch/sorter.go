@@ -39,8 +39,8 @@ func (s *sorter) spill() error {
 	return w.Flush()
 }
 
-// each calls yield for every entry in the order of byKey, merging the memory and the temporary files. It can be called once: it forgets the
-// entries and removes the files.
+// each calls yield for every entry in the order of byKey, merging the memory and the temporary files. It can be called once: it forgets the entries and removes the
+// files.
 func (s *sorter) each(yield func(entry)) error {
 	defer s.close()
 	slices.SortFunc(s.chunk, byKey)

@@ -25,8 +25,8 @@ func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, e
 	return b.session.Journal.Get(ctx, persist.ID{Account: b.survey.account, Key: string(key)})
 }
 
-// judgeEarlier adds a note to the result line of a row that the journal answered: by the --done or --declined of this run, the recorded answer
-// would count otherwise. The line's result stays.
+// judgeEarlier adds a note to the result line of a row that the journal answered: by the --done or --declined of this run, the recorded answer would count otherwise.
+// The line's result stays.
 func (b *batch) judgeEarlier(ctx context.Context, l *results.Line) {
 	if !b.flags.AsksDone() && l.Result != results.Declined || l.Source != results.SourceName(oncehttp.SourceJournal) || l.Was != "" {
 		return
@@ -37,16 +37,16 @@ func (b *batch) judgeEarlier(ctx context.Context, l *results.Line) {
 	}
 }
 
-// judgeDeclined adds a note to the result line of a row declined by --declined: an earlier run, without that flag, told it as done. Nobody may
-// take it for refused without a look at its answer.
+// judgeDeclined adds a note to the result line of a row declined by --declined: an earlier run, without that flag, told it as done. Nobody may take it for refused
+// without a look at its answer.
 func (b *batch) judgeDeclined(rec *persist.Record, l *results.Line) {
 	if l.Result == results.Declined && b.flags.WasDone(rec) {
 		l.Was = fmt.Sprintf("they were done (%d) before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", l.Status, b.plan.generation+1)
 	}
 }
 
-// keptBack returns the result line of a row that is not tried anew without --yes: an earlier run told its earlier generation as done, before a
-// --declined made its answer a refusal. rec is the record of that generation.
+// keptBack returns the result line of a row that is not tried anew without --yes: an earlier run told its earlier generation as done, before a --declined made its
+// answer a refusal. rec is the record of that generation.
 func (b *batch) keptBack(rec *persist.Record, generation int) results.Line {
 	l := b.flags.Declines.Confirmed(rec)
 	l.Error = &results.LineError{Code: "generation", Message: fmt.Sprintf("generation %d was done (%d) before a --declined made a decline of it: look at its answer; --yes sends the row once more", generation, l.Status)}
@@ -54,8 +54,8 @@ func (b *batch) keptBack(rec *persist.Record, generation int) results.Line {
 	return l
 }
 
-// nameNext looks for later generations of a refused row, its tries after that of this run, and adds the result of the latest one to the row's
-// line l. If that one succeeded with the row's request, its line replaces l. nameNext reports whether the line has changed.
+// nameNext looks for later generations of a refused row, its tries after that of this run, and adds the result of the latest one to the row's line l. If that one
+// succeeded with the row's request, its line replaces l. nameNext reports whether the line has changed.
 func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) bool {
 	switch l.Result {
 	case results.Declined, results.Invalid, results.Mismatch:
@@ -97,8 +97,7 @@ func (b *batch) latest(ctx context.Context, r *input.Row) (last persist.Record, 
 	}
 }
 
-// isDone reports whether rec, the record of a generation of the row, is a success for the very request of the row. An erased record cannot
-// tell, and is not.
+// isDone reports whether rec, the record of a generation of the row, is a success for the very request of the row. An erased record cannot tell, and is not.
 func (b *batch) isDone(ctx context.Context, r *input.Row, generation int, rec *persist.Record) bool {
 	if !isSuccess(b.flags.Declines.ResultOfRecord(rec)) || rec.Erased {
 		return false
@@ -107,8 +106,8 @@ func (b *batch) isDone(ctx context.Context, r *input.Row, generation int, rec *p
 	return err == nil && which == ""
 }
 
-// recallStanding copies the attempts from the record under key into l, the line of a row that the journal answered, or kept from being sent.
-// For a held operation it adds the reason of the last attempt, and the next step of a person.
+// recallStanding copies the attempts from the record under key into l, the line of a row that the journal answered, or kept from being sent. For a held operation it
+// adds the reason of the last attempt, and the next step of a person.
 func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results.Line) {
 	if !l.IsOfRecord() {
 		return
@@ -161,8 +160,8 @@ func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.
 	}
 }
 
-// nameReplaced adds to the error in a row's line that a person has replaced the row's generation before the given one by an operation under
-// another key: no later generation is begun beside that.
+// nameReplaced adds to the error in a row's line that a person has replaced the row's generation before the given one by an operation under another key: no later
+// generation is begun beside that.
 func (b *batch) nameReplaced(ctx context.Context, r *input.Row, generation int, l *results.Line) {
 	if by := b.rekeyed(ctx, r, generation-1); by != "" && l.Error != nil {
 		l.Stands = results.StandsReplaced
@@ -170,8 +169,8 @@ func (b *batch) nameReplaced(ctx context.Context, r *input.Row, generation int, 
 	}
 }
 
-// replacedEarlier returns the line of a row whose given generation a person has replaced by an operation under another key (rec.ReplacedBy).
-// Nothing is sent for the row: it might take effect twice.
+// replacedEarlier returns the line of a row whose given generation a person has replaced by an operation under another key (rec.ReplacedBy). Nothing is sent for the
+// row: it might take effect twice.
 func (b *batch) replacedEarlier(r *input.Row, generation int, rec *persist.Record) results.Line {
 	return results.Line{
 		Key: string(b.plan.keyOf(r, b.plan.generation)), Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitRefused, Stands: results.StandsReplaced,
@@ -179,14 +178,14 @@ func (b *batch) replacedEarlier(r *input.Row, generation int, rec *persist.Recor
 	}
 }
 
-// elsewhere reports whether a person has replaced a generation of a row, whose record is rec, by an operation under a key that is not the
-// row's next generation. Then this batch must begin no later generation: the row might take effect twice.
+// elsewhere reports whether a person has replaced a generation of a row, whose record is rec, by an operation under a key that is not the row's next generation. Then
+// this batch must begin no later generation: the row might take effect twice.
 func (p *plan) elsewhere(r *input.Row, generation int, rec *persist.Record) bool {
 	return rec.ReplacedBy != "" && rec.ReplacedBy != string(p.keyOf(r, generation+1))
 }
 
-// rekeyed returns the key of the operation by which a person has replaced a generation of a row (see elsewhere). It returns "" if there is
-// none, if the next generation itself is it, or without a record.
+// rekeyed returns the key of the operation by which a person has replaced a generation of a row (see elsewhere). It returns "" if there is none, if the next generation
+// itself is it, or without a record.
 func (b *batch) rekeyed(ctx context.Context, r *input.Row, generation int) string {
 	if generation < 1 {
 		return ""
@@ -198,9 +197,8 @@ func (b *batch) rekeyed(ctx context.Context, r *input.Row, generation int) strin
 	return rec.ReplacedBy
 }
 
-// standing returns the result line of a row that a run with --generation must not send, because an earlier generation is not refused for
-// certain, and true. The line comes from the journal. It returns false if the row may be sent. It looks from the newest generation to the
-// first.
+// standing returns the result line of a row that a run with --generation must not send, because an earlier generation is not refused for certain, and true. The line
+// comes from the journal. It returns false if the row may be sent. It looks from the newest generation to the first.
 func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool) {
 	last := b.plan.generation
 	for g := last; g >= 1; g-- {
@@ -245,8 +243,8 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 	return b.neverBegun(r), true
 }
 
-// neverBegun returns the result line of a row that a run with --generation does not send, since the journal has no record of an earlier
-// generation: the row was never sent, or each send was rejected and the journal forgot it.
+// neverBegun returns the result line of a row that a run with --generation does not send, since the journal has no record of an earlier generation: the row was never
+// sent, or each send was rejected and the journal forgot it.
 func (b *batch) neverBegun(r *input.Row) results.Line {
 	l := results.Line{
 		Key: string(b.plan.keyOf(r, b.plan.generation)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown, First: 1,
@@ -261,8 +259,8 @@ func (b *batch) neverBegun(r *input.Row) results.Line {
 
 const neverSent = "generation 1 was never sent"
 
-// readRejected returns the operations that were rejected and that the journal has forgotten, the latest of each key. They are kept in a file
-// beside it. Where they cannot be read, the map is nil.
+// readRejected returns the operations that were rejected and that the journal has forgotten, the latest of each key. They are kept in a file beside it. Where they
+// cannot be read, the map is nil.
 func (b *batch) readRejected() map[persist.ID]forgotten.Operation {
 	all, _, err := forgotten.Read(b.session.Place, time.Now())
 	if err != nil {
@@ -294,8 +292,8 @@ func (b *batch) differs(ctx context.Context, r *input.Row, generation int, rec *
 	return view.Differences(&prepared, rec), nil
 }
 
-// erased returns the result line of a row whose recorded generation was erased on purpose. Only its end is known: whether its content was the
-// row's cannot be compared. The record has a digest in place of the key.
+// erased returns the result line of a row whose recorded generation was erased on purpose. Only its end is known: whether its content was the row's cannot be compared.
+// The record has a digest in place of the key.
 func (b *batch) erased(r *input.Row, generation int, rec *persist.Record) results.Line {
 	l := b.flags.Declines.Recorded(rec, fmt.Sprintf("generation %d", generation))
 	l.Key = string(b.plan.keyOf(r, generation))
@@ -307,8 +305,8 @@ func isCollided(l *results.Line) bool {
 	return l.Result == results.Mismatch && l.Sends == 0 && l.State != "" && l.Error != nil && l.Error.Code == "key_reused"
 }
 
-// collided returns the result line of a row whose key is in the journal with other content: nothing was sent, and the recorded answer is not
-// this row's. what names the recorded operation in the message; which names the differences.
+// collided returns the result line of a row whose key is in the journal with other content: nothing was sent, and the recorded answer is not this row's. what names the
+// recorded operation in the message; which names the differences.
 func collided(rec *persist.Record, what, which string) results.Line {
 	return results.Line{
 		Key: rec.Key, Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), Exit: terminal.ExitRefused,
@@ -316,8 +314,8 @@ func collided(rec *persist.Record, what, which string) results.Line {
 	}
 }
 
-// distrusts returns the reason against sending a pending operation of a row again: its record says that the API knows its key, and the profile
-// of this run says that no key protects the request. It returns "" if there is no reason, as for a record of another request.
+// distrusts returns the reason against sending a pending operation of a row again: its record says that the API knows its key, and the profile of this run says that no
+// key protects the request. It returns "" if there is no reason, as for a record of another request.
 func (b *batch) distrusts(ctx context.Context, r *input.Row, rec *persist.Record) string {
 	if !b.survey.exposed {
 		return ""
@@ -333,8 +331,8 @@ func (b *batch) distrusts(ctx context.Context, r *input.Row, rec *persist.Record
 	return session.Distrusts(rec, &prepared, time.Now())
 }
 
-// distrusted returns the result line of a row that is not sent again, since the profile of this run does not trust its key as its record does.
-// It returns false if the row may be sent.
+// distrusted returns the result line of a row that is not sent again, since the profile of this run does not trust its key as its record does. It returns false if the
+// row may be sent.
 func (b *batch) distrusted(ctx context.Context, r *input.Row) (results.Line, bool) {
 	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation))
 	if err != nil {

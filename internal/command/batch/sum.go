@@ -79,8 +79,7 @@ func (f *batchSums) set(p *plan, needs *input.RowNeeds) error {
 	return nil
 }
 
-// checkDecimal returns an error if --decimal is given and no column is read as a number: the cells would be sent as they stand, and the flag
-// would do nothing.
+// checkDecimal returns an error if --decimal is given and no column is read as a number: the cells would be sent as they stand, and the flag would do nothing.
 func (f *batchSums) checkDecimal(needs *input.RowNeeds) error {
 	if f.decimal == "" || f.column != "" || len(needs.Numbers) > 0 || needs.Body != nil && needs.Body.HasNumbers() {
 		return nil
@@ -103,8 +102,8 @@ func (f *batchSums) sayUnread(needs *input.RowNeeds, such string, quiet bool, st
 	terminal.Say(stderr, "warning: --decimal reads the column %q for --sum alone: its cells are sent as they stand%s; %s sends them as numbers", words.Clip(f.column), such, how)
 }
 
-// keeps returns JSON pointers to the amount and its currency in the request of a row. The journal keeps these values after it has pruned the
-// request. With --body it returns none, since the template may put them anywhere.
+// keeps returns JSON pointers to the amount and its currency in the request of a row. The journal keeps these values after it has pruned the request. With --body it
+// returns none, since the template may put them anywhere.
 func (f *batchFlags) keeps() []string {
 	var pointers []string
 	for _, name := range []string{f.sums.column, f.sums.currency} {
@@ -119,8 +118,8 @@ func (f *batchFlags) keeps() []string {
 	return pointers
 }
 
-// keptFields returns JSON pointers to the values of each request that the journal keeps: those of --keep-field or the default ones, and the
-// amounts of --sum in either case.
+// keptFields returns JSON pointers to the values of each request that the journal keeps: those of --keep-field or the default ones, and the amounts of --sum in either
+// case.
 func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
 	given := f.keepFields
 	if len(given) > 0 && !slices.Contains(given, session.KeepNone) {
@@ -137,8 +136,7 @@ func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
 	return session.ParseKeepFields(given, byDefault)
 }
 
-// amount returns the amount of --sum in a row, with its currency, "" without --currency. An error is about column. It must not be called
-// without --sum.
+// amount returns the amount of --sum in a row, with its currency, "" without --currency. An error is about column. It must not be called without --sum.
 func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column string, err error) {
 	amount, err = p.amountIn(r.Fields[p.sum], r.Cells)
 	if r.Cells && p.needs.Spelling.Mark() == "" {
@@ -163,8 +161,8 @@ func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column st
 // marks are the values of --decimal that cannot read a cell seen so far. Safe for concurrent use.
 type marks struct{ noPoint, noComma atomic.Bool }
 
-// see notes for an amount whether it cannot be read with a point, or with a comma, as its decimal mark. After all rows, the notes tell whether
-// one --decimal would read them all.
+// see notes for an amount whether it cannot be read with a point, or with a comma, as its decimal mark. After all rows, the notes tell whether one --decimal would read
+// them all.
 func (m *marks) see(cell string) {
 	lookAt := func(mark string, no *atomic.Bool) {
 		if no.Load() {
@@ -207,8 +205,8 @@ func (p *plan) amountIn(text string, cell bool) (results.Decimal, error) {
 	return results.ParseDecimal(text)
 }
 
-// checkAmount reads the amount and currency of a row into r, if there is a --sum. The first reading of the input calls it for each row; the
-// error has the place of the fault in the file.
+// checkAmount reads the amount and currency of a row into r, if there is a --sum. The first reading of the input calls it for each row; the error has the place of the
+// fault in the file.
 func (p *plan) checkAmount(file string, r *readRow) error {
 	if p.sum < 0 {
 		return nil

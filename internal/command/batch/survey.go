@@ -67,8 +67,8 @@ const (
 	marksMemory = 4 << 20
 )
 
-// surveyRows reads the whole input for the first time, before anything is sent, and returns its findings. Faulty rows are reported all
-// together, up to a limit. dir is for temporary files; seen is told the number of rows read so far. The caller closes the survey.
+// surveyRows reads the whole input for the first time, before anything is sent, and returns its findings. Faulty rows are reported all together, up to a limit. dir is
+// for temporary files; seen is told the number of rows read so far. The caller closes the survey.
 func surveyRows(ctx context.Context, in *input.File, p *plan, cfg oncehttp.Config, dir string, seen func(rows int)) (*survey, error) {
 	client, err := newProbe(cfg)
 	if err != nil {
@@ -114,8 +114,8 @@ func newProbe(cfg oncehttp.Config) (*oncehttp.Client, error) {
 	return ses.Client, nil
 }
 
-// read checks every row of the input, and remembers hashes of it. in.Name stands in messages. The error holds all faulty rows, or says that
-// the user interrupted it or that a temporary file failed.
+// read checks every row of the input, and remembers hashes of it. in.Name stands in messages. The error holds all faulty rows, or says that the user interrupted it or
+// that a temporary file failed.
 func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(int)) error {
 	needs := p.needs
 	needs.Look = p.look
@@ -159,8 +159,8 @@ func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(in
 	return cmp.Or(faults.Err(in.Name), marks.Flush())
 }
 
-// check sets r.err if the row has a fault: its amount is unreadable, or the client would not take its request. It runs for several rows at
-// once. The body of an accepted row is dropped, to save memory.
+// check sets r.err if the row has a fault: its amount is unreadable, or the client would not take its request. It runs for several rows at once. The body of an
+// accepted row is dropped, to save memory.
 func (s *survey) check(ctx context.Context, in *input.File, p *plan, r *readRow) {
 	if r.err != nil {
 		return
@@ -181,8 +181,8 @@ func (s *survey) check(ctx context.Context, in *input.File, p *plan, r *readRow)
 	r.Body = nil
 }
 
-// identify sets the row's key, its entry, by which rows with the same key are found, and the hash of its content in its mark, by which the
-// second reading recognizes the row.
+// identify sets the row's key, its entry, by which rows with the same key are found, and the hash of its content in its mark, by which the second reading recognizes
+// the row.
 func (r *readRow) identify(key oncehttp.Key) {
 	r.key = key
 	r.entry = entry{key: short([]byte(key)), body: short(r.Body), at: uint64(r.at), number: uint64(r.Number)}
@@ -193,8 +193,7 @@ func (r *readRow) identify(key oncehttp.Key) {
 	r.mark.says = short(says)
 }
 
-// remember writes the row's mark, two hashes of its content and request, for the second reading, and adds its entry to those that are sorted
-// by key.
+// remember writes the row's mark, two hashes of its content and request, for the second reading, and adds its entry to those that are sorted by key.
 func (s *survey) remember(r *readRow, marks io.Writer) error {
 	s.rows++
 	s.sample.add(r)
@@ -237,9 +236,8 @@ func entryOf(b []byte) entry {
 	}
 }
 
-// findRepeats compares the keys of all rows, in sorted order. A row with the key and the content of an earlier row is the same operation, and
-// is noted in s.repeats. With the key alone it is a fault of the input: two operations would pass for one. It is called once, after all rows
-// are read.
+// findRepeats compares the keys of all rows, in sorted order. A row with the key and the content of an earlier row is the same operation, and is noted in s.repeats.
+// With the key alone it is a fault of the input: two operations would pass for one. It is called once, after all rows are read.
 func (s *survey) findRepeats(in *input.File, p *plan) error {
 	var first entry
 	var unkept error
@@ -310,15 +308,14 @@ type second struct {
 	repeats []repeat
 }
 
-// again returns a reader of the notes about all rows, for the second reading of the input, in which the rows are sent: see saw. It must be
-// called after the first reading.
+// again returns a reader of the notes about all rows, for the second reading of the input, in which the rows are sent: see saw. It must be called after the first
+// reading.
 func (s *survey) again() *second {
 	return &second{marks: bufio.NewReader(s.marks.Reader()), repeats: s.repeats}
 }
 
-// saw reports whether the first reading found this very row in this place. So no unchecked row is sent if the file changes between the two
-// readings. If true, saw sets the hash of the row's request, and r.of, the number of the earlier row that it repeats, or its own. It must be
-// called for each row, in their order.
+// saw reports whether the first reading found this very row in this place. So no unchecked row is sent if the file changes between the two readings. If true, saw sets
+// the hash of the row's request, and r.of, the number of the earlier row that it repeats, or its own. It must be called for each row, in their order.
 func (s *second) saw(r *readRow) bool {
 	var was [markBytes]byte
 	if _, err := io.ReadFull(s.marks, was[:]); err != nil || [16]byte(was[:]) != r.mark.says {

@@ -24,8 +24,8 @@ type urlPart struct {
 	query   bool
 }
 
-// parseURLTemplate reads --url, a URL with {field} in its path or query, and adds these fields to needs, the fields read from each row. Errors
-// repeat nothing of the URL but its faults, since it may hold a secret.
+// parseURLTemplate reads --url, a URL with {field} in its path or query, and adds these fields to needs, the fields read from each row. Errors repeat nothing of the
+// URL but its faults, since it may hold a secret.
 func parseURLTemplate(text string, needs *input.RowNeeds) (urlTemplate, error) {
 	var t urlTemplate
 	if !strings.ContainsAny(text, "{}") {

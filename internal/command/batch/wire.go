@@ -14,12 +14,11 @@ type wire struct {
 	places chan struct{} // one value for each request under way
 }
 
-// leadOf returns the number of rows that are prepared beside those being sent, so that a free connection waits for no preparation. With few
-// workers it is 0: one worker sends its rows strictly one after the other.
+// leadOf returns the number of rows that are prepared beside those being sent, so that a free connection waits for no preparation. With few workers it is 0: one worker
+// sends its rows strictly one after the other.
 func leadOf(workers int) int { return workers / 8 }
 
-// newWire returns a wire, which bounds the requests being sent to the number of workers. It returns nil for fewer than 8 workers, which bound
-// them by themselves.
+// newWire returns a wire, which bounds the requests being sent to the number of workers. It returns nil for fewer than 8 workers, which bound them by themselves.
 func newWire(workers int) *wire {
 	if leadOf(workers) == 0 {
 		return nil
@@ -27,8 +26,7 @@ func newWire(workers int) *wire {
 	return &wire{places: make(chan struct{}, workers)}
 }
 
-// join makes the wire the limiter of a client's requests, and lets it see their answers before the configuration's own observer. w may be nil:
-// then nothing changes.
+// join makes the wire the limiter of a client's requests, and lets it see their answers before the configuration's own observer. w may be nil: then nothing changes.
 func (w *wire) join(cfg *oncehttp.Config) {
 	if w == nil {
 		return
@@ -80,8 +78,8 @@ func (w *wire) Wait(ctx context.Context) error {
 	}
 }
 
-// observe gives the place of a row on the wire back at the answer to an attempt: a row needs none while it waits for the next attempt. The
-// client calls it for each event.
+// observe gives the place of a row on the wire back at the answer to an attempt: a row needs none while it waits for the next attempt. The client calls it for each
+// event.
 func (w *wire) observe(ctx context.Context, e oncehttp.Event) {
 	if s, is := ctx.Value(seatKey{}).(*seat); is && e.Kind == oncehttp.EventAnswered {
 		s.leave(false)
@@ -95,8 +93,8 @@ func (s *seat) needsNone() bool {
 	return s.has || s.over
 }
 
-// take notes that the row has got a place on the wire, the permission to send. If the row has one already, or its call has ended meanwhile, it
-// gives the place back at once.
+// take notes that the row has got a place on the wire, the permission to send. If the row has one already, or its call has ended meanwhile, it gives the place back at
+// once.
 func (s *seat) take() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

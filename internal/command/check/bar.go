@@ -11,8 +11,8 @@ import (
 // bar is a progress bar on a terminal, and nothing anywhere else.
 type bar struct{ bar *progressbar.ProgressBar }
 
-// newBar draws on stderr if it is a terminal. If the results go to a terminal too, it draws nothing: the two would
-// run into each other.
+// newBar returns a progress bar for so many steps, drawn on stderr if that is a terminal. If the results go to a terminal, too, it draws nothing, since the two would
+// run into each other. name is written before the bar.
 func newBar(stderr, results io.Writer, steps int, name string) *bar {
 	if !terminal.IsTerminal(stderr) || terminal.IsTerminal(results) {
 		return &bar{}

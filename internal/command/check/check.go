@@ -102,7 +102,7 @@ ended by --timeout or --max-requests.`,
 	return cmd
 }
 
-// newCheckFlags returns the suite's defaults, without those that depend on the profile.
+// newCheckFlags returns flags with the defaults of the test suite. Body and content type stay empty: the profile of the API decides them.
 func newCheckFlags() *checkFlags {
 	f := &checkFlags{Options: conformance.Defaults()}
 	f.Body, f.ContentType = "", ""
@@ -172,7 +172,7 @@ func (f *checkFlags) bindTarget(cmd *cobra.Command) {
 	fs.DurationVar(&f.AnswerTimeout, "answer-timeout", f.AnswerTimeout, "bounds each request")
 }
 
-// options checks the flags.
+// options checks the flags, and returns the options of the test suite against url. It reads the files that flags name, and sends nothing.
 func (f *checkFlags) options(url string) (conformance.Options, error) {
 	o := f.Options
 	o.URL = url
@@ -265,8 +265,8 @@ func (f *checkFlags) run(ctx context.Context, url string, s terminal.Streams) er
 	return status
 }
 
-// ids returns the ids allowed in a list of known failures. With --explore it returns nil before the list is read.
-// After that, the list may also name findings of a search under several relations together.
+// ids returns the ids of cases that a list of known failures may name; nil: any. With --explore they include those in the list itself, since a finding may name several
+// relations together.
 func (f *checkFlags) ids() []string {
 	switch {
 	case f.Volume:
@@ -288,8 +288,7 @@ func caseIDs(cases []conformance.Case) []string {
 	return ids
 }
 
-// checkError gives the suite's errors their exit status, and the flags' names to
-// its options.
+// checkError returns an error of the test suite in words of the command: options are named by their flags, and the exit status is that for the kind of error.
 func checkError(err error) error {
 	var ue *conformance.UsageError
 	switch {

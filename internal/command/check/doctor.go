@@ -44,7 +44,7 @@ const (
 	probeOverlap = "inflight/once"
 )
 
-// examine runs the probes against url, and prints what they found (diagnose).
+// examine sends the few requests of check doctor to url, and prints what check would have to work with. The error has the exit status.
 func (f *checkFlags) examine(ctx context.Context, url string, s terminal.Streams) error {
 	o, err := f.options(url)
 	if err != nil {
@@ -129,7 +129,7 @@ func givenFlags(o *conformance.Options) []givenFlag {
 	return all
 }
 
-// taken names the requests taken by the target, and the flags for them if they were found by trying.
+// taken returns words for the requests that the target accepts, with the flags for them if they were found by trying. answer is the verdict of the first probe.
 func taken(rep *conformance.Report, answer conformance.Verdict) string {
 	switch {
 	case rep.WayIn != "":
@@ -187,7 +187,7 @@ func lacking(o *conformance.Options) []string {
 	return lines
 }
 
-// needing returns the number of cases of the test suite with this need, such as a clock or a witness of effects.
+// needing returns the number of cases that are skipped without this ability of the server, such as to be slow or to crash.
 func needing(need conformance.Need) int {
 	n := 0
 	for _, c := range conformance.Cases() {

@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/report"
 )
 
-// asReport gives the suite's report to the writers of formats, by its JSON form: the contract between the two.
+// asReport converts the report of the test suite for the writers of formats (package report). It goes by JSON, which both packages document as the form of a report.
 func asReport(rep *conformance.Report) (*report.Report, error) {
 	form, err := json.Marshal(rep)
 	if err != nil {

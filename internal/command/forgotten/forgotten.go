@@ -75,7 +75,7 @@ type attempt struct {
 	Error  string    `json:"error,omitempty"`
 }
 
-// operationOf returns the line about a record that the journal forgot at now.
+// operationOf returns the line of the log about a record that the journal forgot at now, since nothing happened. Its body and headers are not in it.
 func operationOf(rec *persist.Record, now time.Time) Operation {
 	o := Operation{
 		Forgotten: now.UTC().Round(0), Key: rec.Key, Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Target: words.PathOf(rec.Target),
@@ -95,7 +95,7 @@ func operationOf(rec *persist.Record, now time.Time) Operation {
 	return o
 }
 
-// AttemptsMade returns the history as records have it.
+// AttemptsMade returns the attempts of a forgotten operation in the form of a record, for the code that displays records.
 func (o *Operation) AttemptsMade() []persist.Attempt {
 	var all []persist.Attempt
 	for _, a := range o.History {
@@ -154,7 +154,7 @@ func (l *log) add(rec *persist.Record, now time.Time) error {
 	return err
 }
 
-// line returns a line of the log. It is sealed if the journal is.
+// line returns the line of the log about a record forgotten at now. If the journal is sealed, so is the line.
 func (l *log) line(rec *persist.Record, now time.Time) ([]byte, error) {
 	o := operationOf(rec, now)
 	if l.sealer != nil {
@@ -174,7 +174,8 @@ func (l *log) line(rec *persist.Record, now time.Time) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// open opens the file for a line. A full file, and one with an old last line, becomes the older half. The caller holds mu.
+// open opens the log's file for a line, if needed. The log has two files: a full one is renamed to the older one, which it replaces. Files whose last line is too old
+// are removed. The caller holds l.mu.
 func (l *log) open(now time.Time) error {
 	if l.file != nil {
 		info, err := l.file.Stat()
@@ -212,8 +213,8 @@ func (l *log) close() {
 	}
 }
 
-// Read returns the log of a journal, oldest first. unread counts the sealed lines that the keys of the place do not open. A line cut off by a
-// crash is left out.
+// Read returns the operations in the log of a journal, oldest first. unread is the number of sealed lines that the keys of the place do not open. Lines that are too
+// old, or cut off by a crash, are left out. Marks about an interrupt or a restore are applied to the operations before them.
 func Read(at place.Place, now time.Time) (all []Operation, unread int, err error) {
 	path, err := pathOf(at)
 	if err != nil {
@@ -263,7 +264,7 @@ func Read(at place.Place, now time.Time) (all []Operation, unread int, err error
 	return all, unread, nil
 }
 
-// markOlder sets Backup of the operations that were forgotten before a restore.
+// markOlder sets Backup of the operations that were forgotten before the restore r: from the time of that backup on, the journal does not know whether they were done.
 func markOlder(all []Operation, r restore) {
 	for i := range all {
 		if o := &all[i]; !o.Forgotten.After(r.Restored) && (o.Backup.IsZero() || r.Taken.Before(o.Backup)) {
@@ -272,7 +273,8 @@ func markOlder(all []Operation, r restore) {
 	}
 }
 
-// markInterrupted sets Interrupted of the latest operation of the key of a mark, unless anything was sent for it.
+// markInterrupted applies a mark from the log: the latest operation of its key ended because the client was stopped. If anything was sent for it, it counts as rejected
+// all the same.
 func markInterrupted(all []Operation, mark *Operation) {
 	for i := len(all) - 1; i >= 0; i-- {
 		if o := &all[i]; o.Key == mark.Key && o.Account == mark.Account {
@@ -313,7 +315,7 @@ func isThere(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// open opens a sealed line, and reports whether it could.
+// open replaces a sealed line by the operation in it, and reports whether the keys of sealer could open it. sealer may be nil.
 func (o *Operation) open(sealer *seal.Sealer) bool {
 	var sealed persist.Record
 	if sealer == nil || gob.NewDecoder(bytes.NewReader(o.Sealed)).Decode(&sealed) != nil {
@@ -348,10 +350,10 @@ type keeping struct {
 	warn func(error)
 }
 
-// Unwrap returns the journal itself, for the optional interfaces.
+// Unwrap returns the journal below, so that its optional interfaces are found.
 func (k *keeping) Unwrap() persist.Journal { return k.Journal }
 
-// Forget is persist.Journal's. The line is written once the operation is certainly forgotten.
+// Forget implements persist.Journal. It writes a line to the log once the journal has certainly forgotten the operation.
 func (k *keeping) Forget(ctx context.Context, rec persist.Record) error {
 	err := k.Journal.Forget(ctx, rec)
 	if err == nil {
@@ -361,7 +363,7 @@ func (k *keeping) Forget(ctx context.Context, rec persist.Record) error {
 	return err
 }
 
-// add writes the line of a record.
+// add writes the line of a forgotten record to the log. An error goes to warn: the operation is forgotten in any case.
 func (k *keeping) add(rec *persist.Record) {
 	if err := k.log.add(rec, time.Now()); err != nil {
 		k.warn(err)

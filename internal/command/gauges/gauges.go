@@ -42,7 +42,7 @@ func age(c *persist.Counts, now time.Time) time.Duration {
 	return max(0, now.Sub(c.Oldest))
 }
 
-// LabelText spells a label's value.
+// LabelText returns the value of a Prometheus label with its special characters escaped.
 func LabelText(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text)
 }

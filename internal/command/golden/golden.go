@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew; read the difference before you keep it")
 
-// Compare compares text with testdata/NAME.txt.
+// Compare fails the test if text differs from the file testdata/NAME.txt. With the flag -update it writes the file instead.
 func Compare(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".txt")

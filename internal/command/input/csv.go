@@ -60,8 +60,7 @@ func newCSVRows(file string, r io.Reader, needs RowNeeds) (*csvRows, error) {
 	return c, c.bindBody()
 }
 
-// bindBody finds the columns used by the template of --body. It is called once, after the header was read. A column missing in the header is
-// an error.
+// bindBody finds the columns used by the template of --body. It is called once, after the header was read. A column missing in the header is an error.
 func (c *csvRows) bindBody() error {
 	if c.needs.Body == nil {
 		return nil
@@ -163,8 +162,8 @@ func (c *csvRows) Next() (Row, error) {
 	return r, nil
 }
 
-// saysTotal returns a text for the end of an error about a record, if one of its cells is a word such as "Total": the row may be a sum of
-// others, and no payment. Else it returns "".
+// saysTotal returns a text for the end of an error about a record, if one of its cells is a word such as "Total": the row may be a sum of others, and no payment. Else
+// it returns "".
 func (c *csvRows) saysTotal(record []string) string {
 	if i := slices.IndexFunc(record, isTotal); i >= 0 && c.needs.Look.Totals {
 		return fmt.Sprintf("; the row says %q: it may be the total of others", strings.TrimSpace(record[i]))
@@ -240,8 +239,7 @@ type RecordLimit struct {
 	Left int
 }
 
-// Read implements io.Reader. It fails once about Left bytes were read: a CSV record without an end would fill the memory. The caller sets Left
-// before each record.
+// Read implements io.Reader. It fails once about Left bytes were read: a CSV record without an end would fill the memory. The caller sets Left before each record.
 func (l *RecordLimit) Read(p []byte) (int, error) {
 	if l.Left <= 0 {
 		return 0, errRowTooLong

@@ -9,8 +9,8 @@ import (
 // The body of a CSV row is a JSON object of its columns, the filled template of --body, or a form of either. The body of an NDJSON line
 // is the line, or a form of it.
 
-// spell returns the body of a record's request: a form, a JSON object, or the filled template of --body. If a cell does not fit, the error is
-// about the column with the index column; -1 is none.
+// spell returns the body of a record's request: a form, a JSON object, or the filled template of --body. If a cell does not fit, the error is about the column with the
+// index column; -1 is none.
 func (c *csvRows) spell(record []string) (body []byte, column int, err error) {
 	switch {
 	case c.needs.Body == nil && c.needs.Form:

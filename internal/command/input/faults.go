@@ -23,8 +23,8 @@ type Faults struct {
 // Full reports whether as many faults are collected as are shown, so that reading on is useless.
 func (f *Faults) Full() bool { return len(f.list) >= faultsMax }
 
-// Add collects the error of a row; nil is none. Faults like the one before are only counted. It returns stop, all faults as one error, if no
-// further row can be read after err.
+// Add collects the error of a row; nil is none. Faults like the one before are only counted. It returns stop, all faults as one error, if no further row can be read
+// after err.
 func (f *Faults) Add(err error) (stop error) {
 	if err == nil {
 		return nil
@@ -43,8 +43,7 @@ func (f *Faults) Add(err error) (stop error) {
 	return f.Err(f.file())
 }
 
-// settle adds the number of rows with the same fault to the text of the last fault. It is called before another fault is added, and at the
-// end.
+// settle adds the number of rows with the same fault to the text of the last fault. It is called before another fault is added, and at the end.
 func (f *Faults) settle() {
 	if f.like > 0 {
 		last := len(f.list) - 1

@@ -26,8 +26,8 @@ type File struct {
 // spoolBytesMax bounds the bytes kept in memory of an input readable only once.
 const spoolBytesMax = 8 << 20
 
-// Open opens the input called name, or stdin for "-". A pipe is copied first, since the input is read more than once: to memory, or to a
-// temporary file in spoolDir. The caller closes it.
+// Open opens the input called name, or stdin for "-". A pipe is copied first, since the input is read more than once: to memory, or to a temporary file in spoolDir.
+// The caller closes it.
 func Open(name string, stdin io.Reader, spoolDir string) (*File, error) {
 	if name == "-" {
 		in, err := keepInput("stdin", stdin, spoolDir)
@@ -65,8 +65,7 @@ func (f *File) Folder() string {
 	return filepath.Dir(f.Name)
 }
 
-// keepInput reads r to its end and keeps the bytes, in memory or in a temporary file in dir, so that they can be read again. name is for
-// messages.
+// keepInput reads r to its end and keeps the bytes, in memory or in a temporary file in dir, so that they can be read again. name is for messages.
 func keepInput(name string, r io.Reader, dir string) (*File, error) {
 	in := &File{Name: name, kept: &Spool{Dir: dir, Limit: spoolBytesMax}}
 	if _, err := io.Copy(in.kept, r); err != nil {
@@ -86,12 +85,10 @@ func (in *File) sniff() (*File, error) {
 	return in, nil
 }
 
-// Notes returns lines for the user about the encoding, line ends and delimiter that were found in the input. given is the value of
-// --delimiter; 0: none.
+// Notes returns lines for the user about the encoding, line ends and delimiter that were found in the input. given is the value of --delimiter; 0: none.
 func (in *File) Notes(given rune) []string { return in.form.notes(in.Name, given) }
 
-// raw returns a reader of the bytes from the beginning, as they are. A file stays open, so that another file of the same name is not read
-// instead.
+// raw returns a reader of the bytes from the beginning, as they are. A file stays open, so that another file of the same name is not read instead.
 func (in *File) raw() io.Reader {
 	if in.file == nil {
 		return in.kept.Reader()

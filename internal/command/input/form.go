@@ -52,8 +52,7 @@ func formOfJSON(object []byte) ([]byte, error) {
 	return f.Bytes(), nil
 }
 
-// object reads the members of the JSON object at dec, and adds them as fields. name is the name of the field that holds the object; "" for the
-// whole body.
+// object reads the members of the JSON object at dec, and adds them as fields. name is the name of the field that holds the object; "" for the whole body.
 func (f *formBuffer) object(dec *json.Decoder, name string) error {
 	if !dec.More() && name != "" {
 		return fmt.Errorf("%q is an empty object, which a form cannot say; leave it out", words.Clip(name))

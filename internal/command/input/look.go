@@ -18,8 +18,7 @@ type Look struct {
 	Currency string // Row.Currency: the text of this column
 }
 
-// totalWords returns words, in many languages, by which a row says that its amount is the sum of other rows. Such a row at the end of an
-// export is no payment.
+// totalWords returns words, in many languages, by which a row says that its amount is the sum of other rows. Such a row at the end of an export is no payment.
 func totalWords() []string {
 	return []string{
 		"total", "totals", "grand total", "subtotal", "sub-total", "sum", "summe", "gesamt", "gesamtsumme", "zwischensumme",
@@ -29,8 +28,8 @@ func totalWords() []string {
 	}
 }
 
-// isTotal reports whether a cell says that its row is a sum of other rows: it is one of totalWords, perhaps with a number, a currency, or more
-// in brackets or behind a colon.
+// isTotal reports whether a cell says that its row is a sum of other rows: it is one of totalWords, perhaps with a number, a currency, or more in brackets or behind a
+// colon.
 func isTotal(cell string) bool {
 	const bytesMax = 40
 	if len(cell) > bytesMax {
@@ -66,8 +65,8 @@ type looker struct {
 	rest []byte
 }
 
-// cell looks at one cell of a row, by its column's name and its text. It notes words such as "Total", the amount and the currency in the row,
-// and adds the cell to the hash of the rest of the row.
+// cell looks at one cell of a row, by its column's name and its text. It notes words such as "Total", the amount and the currency in the row, and adds the cell to the
+// hash of the rest of the row.
 func (l *looker) cell(name, text string) {
 	if l.look.Totals && l.row.Total == "" && isTotal(text) {
 		l.row.Total = strings.Clone(strings.TrimSpace(text))
@@ -90,8 +89,7 @@ func (l *looker) cell(name, text string) {
 	}
 }
 
-// end sets the hash of all cells but the amount in the row, by which rows that differ in the amount alone are found. It is called after the
-// last cell.
+// end sets the hash of all cells but the amount in the row, by which rows that differ in the amount alone are found. It is called after the last cell.
 func (l *looker) end() {
 	if l.look.Apart != "" {
 		sum := sha256.Sum256(l.rest)
@@ -99,8 +97,7 @@ func (l *looker) end() {
 	}
 }
 
-// lookAtRecord notes likely mistakes of a CSV record in r, as far as the caller asked for them: a total, the amount and currency, and a hash
-// of the other cells.
+// lookAtRecord notes likely mistakes of a CSV record in r, as far as the caller asked for them: a total, the amount and currency, and a hash of the other cells.
 func (c *csvRows) lookAtRecord(r *Row, record []string) {
 	if c.needs.Look == (Look{}) {
 		return
@@ -112,8 +109,8 @@ func (c *csvRows) lookAtRecord(r *Row, record []string) {
 	l.end()
 }
 
-// lookAtLine notes likely mistakes of an NDJSON line in r, as far as the caller asked for them: a total, the amount and currency, and a hash
-// of the other members. The line must be an object.
+// lookAtLine notes likely mistakes of an NDJSON line in r, as far as the caller asked for them: a total, the amount and currency, and a hash of the other members. The
+// line must be an object.
 func (n *NDJSONRows) lookAtLine(r *Row, line []byte) {
 	if n.needs.Look == (Look{}) {
 		return

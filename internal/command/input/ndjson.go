@@ -74,8 +74,7 @@ func (n *NDJSONRows) readLine() ([]byte, error) {
 	}
 }
 
-// parse checks that the line is one JSON object, and returns the texts of the fields that the caller needs, in their order. If a field is at
-// fault, column is its name.
+// parse checks that the line is one JSON object, and returns the texts of the fields that the caller needs, in their order. If a field is at fault, column is its name.
 func (n *NDJSONRows) parse(line []byte) (fields []string, column string, err error) {
 	if err := CheckText(string(line)); err != nil {
 		return nil, "", err
@@ -121,8 +120,7 @@ func (n *NDJSONRows) parse(line []byte) (fields []string, column string, err err
 	return fields, "", nil
 }
 
-// pointed puts the value at a JSON pointer into text, and reports whether it exists. field is the index of the needed field, whose name is the
-// pointer.
+// pointed puts the value at a JSON pointer into text, and reports whether it exists. field is the index of the needed field, whose name is the pointer.
 func (n *NDJSONRows) pointed(line []byte, field int, text *string) (bool, error) {
 	value, err := follow(line, n.needs.Fields[field])
 	if value == nil || err != nil {

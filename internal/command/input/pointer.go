@@ -35,8 +35,7 @@ func follow(value json.RawMessage, pointer string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// member returns the value of the member called name in the JSON object at dec; nil if there is none. It returns errTwice if the member is
-// there twice.
+// member returns the value of the member called name in the JSON object at dec; nil if there is none. It returns errTwice if the member is there twice.
 func member(dec *json.Decoder, name string) (found json.RawMessage, err error) {
 	for dec.More() {
 		at, err := dec.Token()

@@ -78,8 +78,7 @@ func (n *RowNeeds) why(field int) string {
 	return n.flag(field) + " needs it"
 }
 
-// flag returns the flag that asked for the field with this index, such as --sum, for errors. A field without a note of its flag is one of
-// --key.
+// flag returns the flag that asked for the field with this index, such as --sum, for errors. A field without a note of its flag is one of --key.
 func (n *RowNeeds) flag(field int) string {
 	if field < len(n.flags) && n.flags[field] != "" {
 		return n.flags[field]
@@ -87,8 +86,7 @@ func (n *RowNeeds) flag(field int) string {
 	return "--key"
 }
 
-// csvOnly returns the name of a given flag that has a meaning for CSV only, such as --body; "" if there is none. NDJSON lines are sent as they
-// are.
+// csvOnly returns the name of a given flag that has a meaning for CSV only, such as --body; "" if there is none. NDJSON lines are sent as they are.
 func (n *RowNeeds) csvOnly() string {
 	switch {
 	case n.Body != nil:

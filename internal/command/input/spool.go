@@ -23,8 +23,7 @@ type Spool struct {
 	remove string   // the file's name, if an open file cannot be removed
 }
 
-// Write appends p: to memory up to the limit, and then to a temporary file. Its errors do not name that file, whose name means nothing to a
-// user.
+// Write appends p: to memory up to the limit, and then to a temporary file. Its errors do not name that file, whose name means nothing to a user.
 func (s *Spool) Write(p []byte) (int, error) {
 	if s.file == nil && s.memory.Len()+len(p) <= s.Limit {
 		return s.memory.Write(p)
@@ -38,8 +37,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return n, words.Pathless(err)
 }
 
-// spill moves the bytes in memory into a new temporary file. The file loses its name at once, so that it goes with the process; on Windows
-// Close removes it.
+// spill moves the bytes in memory into a new temporary file. The file loses its name at once, so that it goes with the process; on Windows Close removes it.
 func (s *Spool) spill() error {
 	f, err := CreateTemp(s.Dir, ".oncehttp-input-*")
 	if err != nil {

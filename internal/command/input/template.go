@@ -59,9 +59,8 @@ func ReadBodyTemplate(value string) (*bodyTemplate, error) {
 	return t, nil
 }
 
-// parseBodyTemplate parses a JSON text with {column} in it. To check it without a row, it makes a sample with each {column} replaced by
-// harmless text of the same length, which must be JSON. So a column in place of a member's name, or beside other characters, is an error, and
-// its position is right.
+// parseBodyTemplate parses a JSON text with {column} in it. To check it without a row, it makes a sample with each {column} replaced by harmless text of the same
+// length, which must be JSON. So a column in place of a member's name, or beside other characters, is an error, and its position is right.
 func parseBodyTemplate(text string) (*bodyTemplate, error) {
 	if text == "" {
 		return nil, errors.New(`is empty; want JSON, such as '{"amount":{amount:number},"order":"{order_id}"}'`)
@@ -173,8 +172,8 @@ func cellNamed(inside string) (name string, kind cellKind, currency string) {
 	return inside[:colon], kind, ""
 }
 
-// Use sets how numbers are read, and the column with the currency of each {column:minor}, an amount in the smallest unit. With column "" such
-// a part must name its currency itself; else it is an error. It is called once, before the first row.
+// Use sets how numbers are read, and the column with the currency of each {column:minor}, an amount in the smallest unit. With column "" such a part must name its
+// currency itself; else it is an error. It is called once, before the first row.
 func (t *bodyTemplate) Use(numbers Spelling, column string) error {
 	t.numbers = numbers
 	for i := range t.parts {
@@ -221,8 +220,7 @@ func (t *bodyTemplate) columnIndex(name string) int {
 	return i
 }
 
-// braces returns the text between the brace at the present place and the next closing one. closed is false if there is none before another
-// opening one.
+// braces returns the text between the brace at the present place and the next closing one. closed is false if there is none before another opening one.
 func (p *bodyParser) braces() (inside string, closed bool) {
 	inside, _, closed = strings.Cut(p.text[p.at+1:], "}")
 	return inside, closed && !strings.Contains(inside, "{")
@@ -234,8 +232,7 @@ func (p *bodyParser) take(n int) {
 	p.skip(p.text[p.at : p.at+n])
 }
 
-// skip goes on by len(sample) bytes of the template, and adds sample to the JSON by which the template is checked. Equal lengths keep the
-// positions of faults right.
+// skip goes on by len(sample) bytes of the template, and adds sample to the JSON by which the template is checked. Equal lengths keep the positions of faults right.
 func (p *bodyParser) skip(sample string) {
 	p.sample = append(p.sample, sample...)
 	p.at += len(sample)
@@ -288,8 +285,7 @@ func (t *bodyTemplate) fill(value func(column int) string) (body []byte, column 
 	return b.Bytes(), 0, nil
 }
 
-// spell returns the text of a part of the body for one row: a cell as a piece of a JSON string, or as a whole JSON value. value returns the
-// cell of a column.
+// spell returns the text of a part of the body for one row: a cell as a piece of a JSON string, or as a whole JSON value. value returns the cell of a column.
 func (t *bodyTemplate) spell(p *bodyPart, value func(column int) string) (string, error) {
 	cell := value(p.column)
 	switch k := p.kind; {

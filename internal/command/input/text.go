@@ -123,8 +123,7 @@ func (f *textForm) reader(r io.Reader) io.Reader {
 	return r
 }
 
-// notes returns lines for the user about unusual facts of the text called name: UTF-16, line ends, semicolons. given is the value of
-// --delimiter; 0: none.
+// notes returns lines for the user about unusual facts of the text called name: UTF-16, line ends, semicolons. given is the value of --delimiter; 0: none.
 func (f *textForm) notes(name string, given rune) []string {
 	var notes []string
 	if f.order != nil {
@@ -160,8 +159,7 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill decodes the next characters into the buffer. A byte order mark at the beginning is dropped. An error after some characters comes again
-// at the next call.
+// fill decodes the next characters into the buffer. A byte order mark at the beginning is dropped. An error after some characters comes again at the next call.
 func (u *utf16Reader) fill() error {
 	u.ready = u.ready[:0]
 	for len(u.ready) < 4<<10 {

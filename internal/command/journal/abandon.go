@@ -59,8 +59,7 @@ func (u *undoFlags) bind(fs *pflag.FlagSet) {
 	u.server.bind(fs, "--undo")
 }
 
-// run abandons the operations of keys: they are never sent again. With --undo the API is asked to undo them first. a has the flags of all
-// commands that end operations.
+// run abandons the operations of keys: they are never sent again. With --undo the API is asked to undo them first. a has the flags of all commands that end operations.
 func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s terminal.Streams) error {
 	config, err := u.server.config()
 	if err != nil {
@@ -95,8 +94,7 @@ func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s termi
 	}, s)
 }
 
-// finalText returns the warning before journal abandon, since it cannot be taken back; "" for an operation that has ended, about which abandon
-// itself reports an error.
+// finalText returns the warning before journal abandon, since it cannot be taken back; "" for an operation that has ended, about which abandon itself reports an error.
 func finalText(rec *persist.Record) string {
 	if rec.State.Final() {
 		return ""

@@ -61,8 +61,7 @@ type act struct {
 	denies bool
 }
 
-// text returns the words before an operation's key in the output of an act, such as "abandoned". For an act that begins a new operation, they
-// name its key.
+// text returns the words before an operation's key in the output of an act, such as "abandoned". For an act that begins a new operation, they name its key.
 func (a *act) text(rec *persist.Record) string {
 	if a.names {
 		return a.said + " " + a.begun(rec)
@@ -70,8 +69,8 @@ func (a *act) text(rec *persist.Record) string {
 	return a.said
 }
 
-// run applies the act a, such as settle, to the operations of these keys; "-" stands for keys on stdin, one a line. All are looked up, shown
-// and asked about before the first is changed. An operation is left alone if it has changed since the user saw it.
+// run applies the act a, such as settle, to the operations of these keys; "-" stands for keys on stdin, one a line. All are looked up, shown and asked about before the
+// first is changed. An operation is left alone if it has changed since the user saw it.
 func (f *actFlags) run(ctx context.Context, keys []string, a act, s terminal.Streams) error {
 	listed := slices.Contains(keys, "-")
 	by := signature()
@@ -106,8 +105,7 @@ func (f *actFlags) run(ctx context.Context, keys []string, a act, s terminal.Str
 	})
 }
 
-// readKeys returns the keys of the arguments. An argument "-" stands for the lines of stdin. It is an error if there is none, or if a line is
-// too long.
+// readKeys returns the keys of the arguments. An argument "-" stands for the lines of stdin. It is an error if there is none, or if a line is too long.
 func readKeys(args []string, stdin io.Reader) ([]string, error) {
 	var keys []string
 	for _, arg := range args {
@@ -134,8 +132,8 @@ func readKeys(args []string, stdin io.Reader) ([]string, error) {
 	return keys, nil
 }
 
-// find returns the operation of a key, prepared for display. If several accounts have the key, --account has to name one. The error
-// errNoSuchKey says that there is none.
+// find returns the operation of a key, prepared for display. If several accounts have the key, --account has to name one. The error errNoSuchKey says that there is
+// none.
 func (f *actFlags) find(ctx context.Context, ses *session.Session, key string) (persist.Record, error) {
 	q := f.Query()
 	q.Key = key
@@ -163,8 +161,8 @@ func (f *actFlags) find(ctx context.Context, ses *session.Session, key string) (
 	return found[0], nil
 }
 
-// ask prints a line about each operation to be changed, and asks the user once about all warnings of the act. It returns nil without warnings,
-// with --yes, or after a yes; else an error.
+// ask prints a line about each operation to be changed, and asks the user once about all warnings of the act. It returns nil without warnings, with --yes, or after a
+// yes; else an error.
 func (f *actFlags) ask(records []persist.Record, a act, s terminal.Streams) error {
 	var warnings []string
 	for i := range records {
@@ -194,8 +192,8 @@ func knownText(rec *persist.Record) string {
 		sentText(rec), statusText(rec))
 }
 
-// endAll applies the act a to each record, and prints a line for each operation changed now or before. moved has a line for each operation
-// that has changed since it was read, and is left as it is. err joins the failures of the others: one failure does not stop the rest.
+// endAll applies the act a to each record, and prints a line for each operation changed now or before. moved has a line for each operation that has changed since it
+// was read, and is left as it is. err joins the failures of the others: one failure does not stop the rest.
 func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []persist.Record, a act, s terminal.Streams) (moved []string, err error) {
 	var failed []error
 	var begun []string
@@ -256,8 +254,8 @@ func isSuccess(rec *persist.Record) bool {
 	return rec.State == persist.StateConfirmed && rec.FinalEffect() == persist.EffectHappened
 }
 
-// endOne applies the act a to one record. It makes a client for the account of the record, on the journal of the session, which stays open.
-// Unless the act names origins, the client sends nothing.
+// endOne applies the act a to one record. It makes a client for the account of the record, on the journal of the session, which stays open. Unless the act names
+// origins, the client sends nothing.
 func (f *actFlags) endOne(ctx context.Context, ses *session.Session, rec *persist.Record, a act) error {
 	var cfg oncehttp.Config
 	var err error
@@ -298,8 +296,8 @@ func (f *serverFlags) bind(fs *pflag.FlagSet, what string) {
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "for "+what+": the profile file that operations were begun with; built-in ones are known")
 }
 
-// config returns a function that returns the client's configuration for a record. The headers of -H may be secret: they go to the server of
-// the first record only, and a record of another server is an error.
+// config returns a function that returns the client's configuration for a record. The headers of -H may be secret: they go to the server of the first record only, and
+// a record of another server is an error.
 func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), error) {
 	p, err := session.FindProfile(f.profile)
 	if err != nil {

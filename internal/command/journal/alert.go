@@ -29,8 +29,8 @@ type alertFlags struct {
 	quiet    bool
 }
 
-// bind binds the flags by which a command ends with an alert, an exit status for monitoring. The bounds on numbers are for the command stats
-// alone: counts is true for it.
+// bind binds the flags by which a command ends with an alert, an exit status for monitoring. The bounds on numbers are for the command stats alone: counts is true for
+// it.
 func (f *alertFlags) bind(fs *pflag.FlagSet, counts bool) {
 	f.held, f.pending, f.rejected, f.refused = -1, -1, -1, -1
 	settings.BindAge(fs, &f.over, "fail-over", "end with status 6 where something is pending or held for longer than this, or was rejected and not done since; 0s: where anything is")
@@ -52,8 +52,8 @@ func (f *alertFlags) check() error {
 	return nil
 }
 
-// wantsRejected reports whether --fail-over or --fail-rejected is given. Both count operations that a server rejected without effect. The
-// journal has forgotten these, so that their log must be read.
+// wantsRejected reports whether --fail-over or --fail-rejected is given. Both count operations that a server rejected without effect. The journal has forgotten these,
+// so that their log must be read.
 func (f *alertFlags) wantsRejected() bool { return f.overSet() || f.rejected >= 0 }
 
 // alert counts the operations not done, and those refused.
@@ -74,8 +74,8 @@ type alert struct {
 	older        older
 }
 
-// add counts a record for the alert if its operation is pending, held, or was refused lately. It keeps the oldest one that waits for its first
-// send. It is called for each record that the command reads.
+// add counts a record for the alert if its operation is pending, held, or was refused lately. It keeps the oldest one that waits for its first send. It is called for
+// each record that the command reads.
 func (a *alert) add(rec *persist.Record) {
 	switch rec.State {
 	case persist.StateHeld:
@@ -101,8 +101,8 @@ func (a *alert) add(rec *persist.Record) {
 	}
 }
 
-// sayUnsent prints the oldest operation that is due for its first send; if it waits for long, no worker takes it. needs returns the conditions
-// that a worker must meet for it. It prints nothing with --quiet, or if there is none.
+// sayUnsent prints the oldest operation that is due for its first send; if it waits for long, no worker takes it. needs returns the conditions that a worker must meet
+// for it. It prints nothing with --quiet, or if there is none.
 func (a *alert) sayUnsent(stderr io.Writer, needs func(*persist.Record) string) {
 	if a.unsent == nil || a.flags.quiet {
 		return
@@ -117,8 +117,8 @@ func (a *alert) sayUnsent(stderr io.Writer, needs func(*persist.Record) string) 
 // refusedFor is the age up to which operations count as refused, without --since.
 const refusedFor = time.Hour
 
-// conclude returns an error with the exit status for findings if a number is beyond its flag (--fail-…); nil if none is. It is called after
-// all records were counted. journal is named in the text.
+// conclude returns an error with the exit status for findings if a number is beyond its flag (--fail-…); nil if none is. It is called after all records were counted.
+// journal is named in the text.
 func (a *alert) conclude(journal place.Place) error {
 	var found []string
 	if a.over > 0 {

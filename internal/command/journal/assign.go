@@ -111,8 +111,7 @@ func (f *assignFlags) run(ctx context.Context, keys []string, s terminal.Streams
 	})
 }
 
-// to returns the account to which operations are assigned: --account, with the inner account of --inside. Header values that are part of some
-// accounts are left out.
+// to returns the account to which operations are assigned: --account, with the inner account of --inside. Header values that are part of some accounts are left out.
 func (f *assignFlags) to() string {
 	if f.hasInside {
 		return persist.Account(f.Account, [2]string{"", f.inside})
@@ -128,8 +127,7 @@ func (f *assignFlags) none() []string {
 	return []string{""}
 }
 
-// withoutHeaders returns an account without the header values that are part of it, such as the id of a sub-account. The inner account of
-// --inside stays.
+// withoutHeaders returns an account without the header values that are part of it, such as the id of a sub-account. The inner account of --inside stays.
 func withoutHeaders(account string) string {
 	name, scopes := persist.SplitAccount(account)
 	if len(scopes) > 0 && scopes[0][0] == "" {
@@ -150,8 +148,8 @@ type assigning struct {
 	status            int // terminal.ExitUnknown, if a refused one can be assigned later
 }
 
-// these assigns the operations of keys to the account. All are looked up before the first is changed. An operation that has changed since the
-// user saw it is left alone. listed is true if keys came from stdin: an unfinished one then needs KEY@SEEN.
+// these assigns the operations of keys to the account. All are looked up before the first is changed. An operation that has changed since the user saw it is left
+// alone. listed is true if keys came from stdin: an unfinished one then needs KEY@SEEN.
 func (a *assigning) these(ctx context.Context, keys []string, listed bool) error {
 	var all []seenRecord
 	for _, key := range keys {
@@ -266,8 +264,7 @@ func (a *assigning) one(ctx context.Context, rec *persist.Record, which oncehttp
 	return a.client.Assign(ctx, oncehttp.Key(rec.Key), which)
 }
 
-// count counts an operation as assigned if err is nil. Else it prints err, and the exit status gets worse. It may be called from several
-// goroutines.
+// count counts an operation as assigned if err is nil. Else it prints err, and the exit status gets worse. It may be called from several goroutines.
 func (a *assigning) count(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -291,8 +288,8 @@ func (a *assigning) conclude() error {
 	return &terminal.ExitError{Status: a.status, Err: fmt.Errorf("%d of %d not assigned", a.refused, a.refused+a.assigned)}
 }
 
-// findSeen returns the operation that the user names by KEY or KEY@SEEN; SEEN is a digest of the record as the user saw it. The first word of
-// generated keys may be left out. A key that itself ends like @SEEN is found first.
+// findSeen returns the operation that the user names by KEY or KEY@SEEN; SEEN is a digest of the record as the user saw it. The first word of generated keys may be
+// left out. A key that itself ends like @SEEN is found first.
 func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, error) {
 	key, seen := session.SplitSeen(text)
 	for _, prefix := range []string{"", words.KeyPrefix} {
@@ -310,8 +307,8 @@ func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, erro
 	return seenRecord{}, fmt.Errorf("journal %s: no operation with the key %q is without an account", a.Path, words.Clip(text))
 }
 
-// find returns the operation without an account that has a key, or a reference (ref-…) in its place; if there is none, the operation of the
-// key that has the account already. It returns errNoSuchKey if there is neither, and another error if several have the key.
+// find returns the operation without an account that has a key, or a reference (ref-…) in its place; if there is none, the operation of the key that has the account
+// already. It returns errNoSuchKey if there is neither, and another error if several have the key.
 func (a *assigning) find(ctx context.Context, key string) (persist.Record, error) {
 	see := a.ses.Seeing(ctx)
 	found, err := a.underNone(ctx, key)

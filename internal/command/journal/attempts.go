@@ -6,8 +6,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// look prepares a record for display by see, which takes the leases of dead processes off. If it took one off, look keeps the time until which
-// that process's send may still be on its way, so that attempts can say that more may have been made.
+// look prepares a record for display by see, which takes the leases of dead processes off. If it took one off, look keeps the time until which that process's send may
+// still be on its way, so that attempts can say that more may have been made.
 func look(see interface{ Set(rec *persist.Record) }, rec *persist.Record) {
 	leased := rec.LeaseOwner != ""
 	see.Set(rec)

@@ -16,8 +16,8 @@ import (
 // columnsUsage is the help of --columns.
 const columnsUsage = "the columns of a table or of CSV, separated by commas: those that stand there without the flag, age, or what stands in the requests, such as amount or /order/id"
 
-// choose returns the columns of --columns: known ones by their names, and any other name as a value of the requests. Without --columns it
-// returns known. It notes the latter kind in l.fields, for sayAbsent.
+// choose returns the columns of --columns: known ones by their names, and any other name as a value of the requests. Without --columns it returns known. It notes the
+// latter kind in l.fields, for sayAbsent.
 func (l *listFlags) choose(known []column, c clock) ([]column, error) {
 	names := l.columns
 	if len(names) == 0 {
@@ -48,8 +48,7 @@ type field struct {
 	shown, has int // listed records, and those of them with the value
 }
 
-// column returns a column with the value of a field of each request; "-" where the request has none. It counts the requests with the field,
-// for sayAbsent.
+// column returns a column with the value of a field of each request; "-" where the request has none. It counts the requests with the field, for sayAbsent.
 func (f *field) column() column {
 	pointer := f.name
 	if !words.IsPointer(pointer) {

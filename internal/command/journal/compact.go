@@ -94,8 +94,7 @@ func compact(ctx context.Context, ses *session.Session, s terminal.Streams) erro
 	return nil
 }
 
-// removeLeft removes temporary files that an earlier journal compact left when it was killed. The caller holds the journal's lock, so that no
-// other compact runs.
+// removeLeft removes temporary files that an earlier journal compact left when it was killed. The caller holds the journal's lock, so that no other compact runs.
 func removeLeft(temporary string) {
 	dir, name := filepath.Split(temporary)
 	files, _ := os.ReadDir(cmp.Or(dir, "."))
@@ -106,8 +105,8 @@ func removeLeft(temporary string) {
 	}
 }
 
-// copyJournal writes every operation and fact of a journal to a new file called name, and returns the number of operations. With --seal-key
-// the new file is sealed by the current key. The writes are not synced: replaceFile syncs the file once.
+// copyJournal writes every operation and fact of a journal to a new file called name, and returns the number of operations. With --seal-key the new file is sealed by
+// the current key. The writes are not synced: replaceFile syncs the file once.
 func copyJournal(ctx context.Context, ses *session.Session, name string) (int, error) {
 	secret, err := ses.Journal.Secret(ctx)
 	if err != nil {
@@ -144,8 +143,8 @@ func inClear(ses *session.Session) bool {
 	return clear
 }
 
-// copyFacts copies the facts, values about the journal as a whole, to the new journal. The fact about the seal is written as of a journal in
-// clear: the layer that seals the new journal turns it into its own.
+// copyFacts copies the facts, values about the journal as a whole, to the new journal. The fact about the seal is written as of a journal in clear: the layer that
+// seals the new journal turns it into its own.
 func copyFacts(ctx context.Context, ses *session.Session, to persist.Journal) error {
 	for _, name := range persist.FactNames() {
 		value, err := ses.Journal.Fact(ctx, name, nil, nil)
@@ -162,8 +161,8 @@ func copyFacts(ctx context.Context, ses *session.Session, to persist.Journal) er
 	return nil
 }
 
-// copyRecord writes an operation to the new journal. A journal takes only pending operations, so one that has ended is begun as pending, and
-// then finished with its true end.
+// copyRecord writes an operation to the new journal. A journal takes only pending operations, so one that has ended is begun as pending, and then finished with its
+// true end.
 func copyRecord(ctx context.Context, to persist.Journal, rec *persist.Record) error {
 	begin := *rec
 	if rec.State.Final() {
@@ -183,8 +182,8 @@ func copyRecord(ctx context.Context, to persist.Journal, rec *persist.Record) er
 	return to.Finish(ctx, end)
 }
 
-// replaceFile puts the file called name in the place of path: it syncs the file, renames it, and syncs the folder, so that after a crash one
-// of the two is there, whole.
+// replaceFile puts the file called name in the place of path: it syncs the file, renames it, and syncs the folder, so that after a crash one of the two is there,
+// whole.
 func replaceFile(name, path string, mode os.FileMode) error {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

@@ -86,8 +86,7 @@ func forgetDeclined(ctx context.Context, ses *session.Session, forget []string, 
 	return sayDoneTwice(ctx, ses, s)
 }
 
-// sayDoneTwice prints the operations that now count as done in two generations, tries of one request under two keys, after a value of
-// --declined was taken back.
+// sayDoneTwice prints the operations that now count as done in two generations, tries of one request under two keys, after a value of --declined was taken back.
 func sayDoneTwice(ctx context.Context, ses *session.Session, s terminal.Streams) error {
 	declines, _, err := session.KnownDeclines(ctx, ses)
 	if err != nil {

@@ -40,8 +40,7 @@ func (d *distribution) add(v float64) {
 	d.Max = max(d.Max, v)
 }
 
-// addCount adds a whole number. Each number has a bucket of its own, so that percentiles are exact. A distribution uses add or addCount, not
-// both.
+// addCount adds a whole number. Each number has a bucket of its own, so that percentiles are exact. A distribution uses add or addCount, not both.
 func (d *distribution) addCount(n int) {
 	d.whole = true
 	if d.counts == nil {

@@ -44,8 +44,7 @@ func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persis
 	}
 }
 
-// onlyKeys returns a journal that lists and claims only the operations of these keys, so that Resume sends no other. It has claims if the
-// journal has them.
+// onlyKeys returns a journal that lists and claims only the operations of these keys, so that Resume sends no other. It has claims if the journal has them.
 func onlyKeys(j persist.Journal, keys []string) persist.Journal {
 	limited := keysJournal{j, keys}
 	if claimer, shared := persist.As[persist.Claimer](j); shared {
@@ -73,8 +72,8 @@ func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, l
 	return all, now, err
 }
 
-// dryRun prints for each unfinished operation whether journal resume would send it, and else why not. It sends and writes nothing. cfg is the
-// client's configuration, and header the headers of -H.
+// dryRun prints for each unfinished operation whether journal resume would send it, and else why not. It sends and writes nothing. cfg is the client's configuration,
+// and header the headers of -H.
 func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header, keys []string, s terminal.Streams) error {
 	keys, err := f.spelled(ctx, ses, keys)
 	if err != nil {
@@ -126,8 +125,8 @@ type prospect struct {
 	held                 heldBack // the operations that stay held as restored
 }
 
-// text returns what journal resume would do with a record: "send", or a reason against it. With --restored, an operation held since a restore
-// counts as released, if the client may send it.
+// text returns what journal resume would do with a record: "send", or a reason against it. With --restored, an operation held since a restore counts as released, if
+// the client may send it.
 func (p *prospect) text(rec persist.Record) string {
 	lack := p.from.lacks(&rec)
 	op := operation.OpOf(&rec, 0)

@@ -40,8 +40,8 @@ type listFlags struct {
 
 const rejectedUsage = "list what was tried without effect by batch and send, and forgotten: "
 
-// listKnown lists the selected operations to stdout. On stderr it names operations done in two generations (tries under two keys), and
-// rejected ones that the journal has forgotten and that were not done since. c spells times.
+// listKnown lists the selected operations to stdout. On stderr it names operations done in two generations (tries under two keys), and rejected ones that the journal
+// has forgotten and that were not done since. c spells times.
 func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel selection, c clock, s terminal.Streams) error {
 	if _, err := sel.know(ctx, ses); err != nil {
 		return err
@@ -164,8 +164,7 @@ type recordWriter interface {
 	end() error
 }
 
-// writer returns the writer of records for --format. It checks the flags of the format; an error is about them. c spells times, and d judges
-// results.
+// writer returns the writer of records for --format. It checks the flags of the format; an error is about them. c spells times, and d judges results.
 func (l *listFlags) writer(out io.Writer, c clock, d results.Declines) (recordWriter, error) {
 	if l.json {
 		l.format = "ndjson"
@@ -326,8 +325,7 @@ func (w *jsonWriter) end() error {
 	return w.out.Flush()
 }
 
-// encodeView writes a record as one line of JSON, with its result by the declines d, the needs in parts, and KEY@SEEN if a person may still
-// decide about it.
+// encodeView writes a record as one line of JSON, with its result by the declines d, the needs in parts, and KEY@SEEN if a person may still decide about it.
 func encodeView(w io.Writer, d results.Declines, rec *persist.Record, parts view.Parts) error {
 	v := exportOf(rec, parts)
 	v.Result, v.Needs = d.ResultOfRecord(rec), parts.Needs
@@ -387,8 +385,8 @@ func statusText(rec *persist.Record) string {
 	return fmt.Sprint(status)
 }
 
-// sentText reports whether a request of the operation was handed to the network: yes, no or maybe. It is "maybe" if a process died before it
-// recorded its attempt; it stays so once the next process has counted one send for it.
+// sentText reports whether a request of the operation was handed to the network: yes, no or maybe. It is "maybe" if a process died before it recorded its attempt; it
+// stays so once the next process has counted one send for it.
 func sentText(rec *persist.Record) string {
 	left := func(a persist.Attempt) bool { return a.Sent }
 	switch {

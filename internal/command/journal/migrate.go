@@ -63,8 +63,8 @@ The URL may stand here or in --journal. See oncehttp help journals.`,
 	return cmd
 }
 
-// placeOf returns the location of the journal named by the argument of a command, or else by --journal. A URL with a password is an error:
-// other users can see arguments.
+// placeOf returns the location of the journal named by the argument of a command, or else by --journal. A URL with a password is an error: other users can see
+// arguments.
 func placeOf(f *session.JournalFlags, args []string) (place.Place, error) {
 	if len(args) == 0 {
 		return f.Place()

@@ -95,8 +95,8 @@ func tellOrigins(ctx context.Context, ses *session.Session, args, entries []stri
 	return nil
 }
 
-// removeOrigin takes an origin off the list of those that clients send to with credentials only, after a question. Other processes may change
-// the list meanwhile: it is tried again until no change came between.
+// removeOrigin takes an origin off the list of those that clients send to with credentials only, after a question. Other processes may change the list meanwhile: it is
+// tried again until no change came between.
 func removeOrigin(ctx context.Context, ses *session.Session, entry string, s terminal.Streams, yes bool) error {
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 // The text format of Prometheus, for the textfile collector of node_exporter: one gauge for each question.
 
-// writePrometheus writes the numbers to the file called name in the text format of Prometheus, whole or not at all: a collector may read it at
-// any time. journal is the value of a label.
+// writePrometheus writes the numbers to the file called name in the text format of Prometheus, whole or not at all: a collector may read it at any time. journal is the
+// value of a label.
 func (st *Stats) writePrometheus(name, journal string) error {
 	return terminal.WriteWhole("--prometheus", name, 0o644, func(w io.Writer) error { // a collector is another user
 		_, err := io.WriteString(w, st.prometheus(journal))

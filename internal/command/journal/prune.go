@@ -92,8 +92,8 @@ func (p *pruneFlags) run(ctx context.Context, s terminal.Streams) error {
 	return terminal.JoinExit(nil, ses.Close())
 }
 
-// sweep drops answers and keys beyond the limits until nothing is left to drop, and returns the number of changed records. The journal does it
-// in portions, one for each call of Sweep.
+// sweep drops answers and keys beyond the limits until nothing is left to drop, and returns the number of changed records. The journal does it in portions, one for
+// each call of Sweep.
 func sweep(ctx context.Context, j persist.Journal, limits persist.Limits) (total int, err error) {
 	for n := 1; n > 0 && err == nil; total += n {
 		n, err = j.Sweep(ctx, limits)
@@ -116,8 +116,7 @@ const (
 	isForgotten
 )
 
-// prunedTo returns what a prune with these limits makes of a record: isForgotten, losesText (of the key), losesAnswer, or stays. It changes
-// nothing.
+// prunedTo returns what a prune with these limits makes of a record: isForgotten, losesText (of the key), losesAnswer, or stays. It changes nothing.
 func prunedTo(limits *persist.Limits, rec *persist.Record, now time.Time) int {
 	switch drop, strip := limits.Sweep(rec, now); {
 	case drop:
@@ -133,8 +132,7 @@ func prunedTo(limits *persist.Limits, rec *persist.Record, now time.Time) int {
 	return losesAnswer
 }
 
-// countPrune counts what a prune would drop: all, and early, the part of it that goes before the time that the records themselves name. It
-// reads one record at a time.
+// countPrune counts what a prune would drop: all, and early, the part of it that goes before the time that the records themselves name. It reads one record at a time.
 func countPrune(ctx context.Context, ses *session.Session, limits *persist.Limits) (all, early pruned, err error) {
 	now, allowed := time.Now(), persist.Limits{}
 	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
@@ -161,8 +159,8 @@ func countPrune(ctx context.Context, ses *session.Session, limits *persist.Limit
 	return all, early, err
 }
 
-// askEarly asks the user if the flags drop something before the time that the records name: answers, the memory of used keys, or their text.
-// It returns nil if nothing is dropped early, or with --yes.
+// askEarly asks the user if the flags drop something before the time that the records name: answers, the memory of used keys, or their text. It returns nil if nothing
+// is dropped early, or with --yes.
 func (p *pruneFlags) askEarly(ctx context.Context, ses *session.Session, limits *persist.Limits, s terminal.Streams) error {
 	if limits.KeepAnswer == 0 && limits.KeepKey == 0 && limits.KeepText == 0 || p.yes {
 		return nil

@@ -102,8 +102,7 @@ KEY was refused, and nothing was begun; 3 something is unknown, or the run was b
 	return cmd
 }
 
-// check checks the flags of journal redrive: operations are named by keys or selected by --status, and some flags are for one of the two ways
-// only.
+// check checks the flags of journal redrive: operations are named by keys or selected by --status, and some flags are for one of the two ways only.
 func (f *redriveFlags) check(keys []string) error {
 	bulk := len(f.statuses) > 0
 	switch {
@@ -126,8 +125,7 @@ func (f *redriveFlags) check(keys []string) error {
 	return f.sums.Check()
 }
 
-// each begins the named operations once more, each under its next generation, a new key for the same request. Nothing is sent. p is the
-// profile that the client uses.
+// each begins the named operations once more, each under its next generation, a new key for the same request. Nothing is sent. p is the profile that the client uses.
 func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profile, s terminal.Streams) error {
 	options := func(rec *persist.Record) []oncehttp.LookupOption {
 		all := []oncehttp.LookupOption{oncehttp.AsSeen(*rec), oncehttp.WithNote(f.reason)}
@@ -158,8 +156,8 @@ func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profil
 	}, s)
 }
 
-// standsInPlace returns an error if the next generation of an operation, the try after it, exists and has ended: that one may be redriven
-// instead. It is called before each redrive.
+// standsInPlace returns an error if the next generation of an operation, the try after it, exists and has ended: that one may be redriven instead. It is called before
+// each redrive.
 func (f *redriveFlags) standsInPlace(ctx context.Context, ses *session.Session, rec *persist.Record) error {
 	if rec.ReplacedBy == "" || rec.ReplacedBy != intent.NextGeneration(rec.Key) {
 		return nil

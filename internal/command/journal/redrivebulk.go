@@ -55,8 +55,8 @@ const (
 	fateNoBytes  fate = "without their requests, which the journal keeps no more"
 )
 
-// bulk begins all refused operations that --status selects once more. globs are patterns of keys; p is the profile that the client uses. With
-// --dry-run it only prints the totals.
+// bulk begins all refused operations that --status selects once more. globs are patterns of keys; p is the profile that the client uses. With --dry-run it only prints
+// the totals.
 func (f *redriveFlags) bulk(ctx context.Context, globs []string, p *profile.Profile, s terminal.Streams) error {
 	by := signature()
 	if most := persist.NoteBytesMax - len(signed(" ", by)) + 1; len(f.reason) > most {
@@ -76,8 +76,8 @@ func (f *redriveFlags) bulk(ctx context.Context, globs []string, p *profile.Prof
 	return f.WithJournal(work)
 }
 
-// prepare sets the time at which the run began, its id and the selection. An operation refused after that time is left alone, also if --run
-// goes on with a broken-off run.
+// prepare sets the time at which the run began, its id and the selection. An operation refused after that time is left alone, also if --run goes on with a broken-off
+// run.
 func (r *redriving) prepare(ctx context.Context, globs []string) (err error) {
 	if r.end = time.Now(); r.run != "" {
 		if r.end, err = startOf(r.run); err != nil {
@@ -139,8 +139,8 @@ func (r *redriving) do(ctx context.Context) error {
 	return nil
 }
 
-// count returns the number of operations to begin, and lines about all selected ones for the user: totals by status, and the number of those
-// left alone, with the reason. It changes nothing but r.left.
+// count returns the number of operations to begin, and lines about all selected ones for the user: totals by status, and the number of those left alone, with the
+// reason. It changes nothing but r.left.
 func (r *redriving) count(ctx context.Context) (taken int, text []string, err error) {
 	totals, fates := map[int]*results.Totals{}, map[fate]int{}
 	counts := map[int]int{}
@@ -196,8 +196,8 @@ func (r *redriving) each(ctx context.Context, do func(*persist.Record) error) er
 	})
 }
 
-// fateOf decides whether a refused operation is begun once more (fateTaken), or why it is left alone. If a broken-off run has named its next
-// generation and not begun it, it is taken.
+// fateOf decides whether a refused operation is begun once more (fateTaken), or why it is left alone. If a broken-off run has named its next generation and not begun
+// it, it is taken.
 func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, error) {
 	named := *rec
 	named.ReplacedBy = cmp.Or(rec.ReplacedBy, intent.NextGeneration(rec.Key)) // a batch or a program begins that without naming it
@@ -261,8 +261,8 @@ func (r *redriving) alreadyText() string {
 	return fmt.Sprintf("; already: %d by another run", r.already)
 }
 
-// ours reports whether this run has begun the operation under the key next in place of rec, and not another run at the same time. If its
-// record is gone already, it counts as this run's.
+// ours reports whether this run has begun the operation under the key next in place of rec, and not another run at the same time. If its record is gone already, it
+// counts as this run's.
 func (r *redriving) ours(ctx context.Context, rec *persist.Record, next oncehttp.Key) (bool, error) {
 	named := *rec
 	named.ReplacedBy = string(next)

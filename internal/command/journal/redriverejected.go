@@ -12,8 +12,8 @@ import (
 // forgottenNamed bounds the keys of forgotten operations in a line.
 const forgottenNamed = 10
 
-// forgotten returns a line about operations rejected with a status of --status and forgotten by the journal since, and not begun again: these
-// need no redrive, only a new run. It returns nil if there are none. With --where there are none, since their requests are not kept.
+// forgotten returns a line about operations rejected with a status of --status and forgotten by the journal since, and not begun again: these need no redrive, only a
+// new run. It returns nil if there are none. With --where there are none, since their requests are not kept.
 func (r *redriving) forgotten(ctx context.Context) ([]string, error) {
 	if len(r.where) > 0 {
 		return nil, nil

@@ -34,8 +34,7 @@ type rejectedView struct {
 // interrupted is the result of a forgotten operation whose client was stopped, as by Ctrl-C, before anything was sent.
 const interrupted = results.Result(results.CodeInterrupted)
 
-// resultOf returns the result of an operation that the journal has forgotten: rejected, or interrupted if the client was stopped before
-// anything was sent.
+// resultOf returns the result of an operation that the journal has forgotten: rejected, or interrupted if the client was stopped before anything was sent.
 func resultOf(o *forgotten.Operation) results.Result {
 	if o.Interrupted {
 		return interrupted
@@ -43,8 +42,7 @@ func resultOf(o *forgotten.Operation) results.Result {
 	return results.Rejected
 }
 
-// partInterrupted separates forgotten operations: it returns those that were rejected, and the number of those whose client was stopped before
-// anything was sent.
+// partInterrupted separates forgotten operations: it returns those that were rejected, and the number of those whose client was stopped before anything was sent.
 func partInterrupted(all []forgotten.Operation) (rejected []forgotten.Operation, interrupted int) {
 	for i := range all {
 		if all[i].Interrupted {
@@ -56,8 +54,8 @@ func partInterrupted(all []forgotten.Operation) (rejected []forgotten.Operation,
 	return rejected, interrupted
 }
 
-// rejected returns the operations that the journal has forgotten since nothing happened, as far as sel selects them. They are in a log beside
-// the journal. If sel asks for states, there are none. stderr is told of lines that no key opens.
+// rejected returns the operations that the journal has forgotten since nothing happened, as far as sel selects them. They are in a log beside the journal. If sel asks
+// for states, there are none. stderr is told of lines that no key opens.
 func rejected(ses *session.Session, sel selection, now time.Time, stderr io.Writer) ([]forgotten.Operation, error) {
 	all, unread, err := forgotten.Read(ses.Place, now)
 	if err != nil {
@@ -107,8 +105,7 @@ func stillRejected(ctx context.Context, ses *session.Session, all []forgotten.Op
 	return left, nil
 }
 
-// standsNow reports whether the journal has a record under the key of a forgotten operation: it was begun again since. A record that cannot be
-// read counts.
+// standsNow reports whether the journal has a record under the key of a forgotten operation: it was begun again since. A record that cannot be read counts.
 func standsNow(ctx context.Context, ses *session.Session, o *forgotten.Operation) (bool, error) {
 	_, err := ses.Journal.Get(ctx, persist.ID{Account: o.Account, Key: o.Key})
 	switch {
@@ -120,8 +117,8 @@ func standsNow(ctx context.Context, ses *session.Session, o *forgotten.Operation
 	return true, nil
 }
 
-// rejectedColumns returns the columns for forgotten operations. The writer knows records only; now returns the operation that is being
-// written, for facts that a record lacks.
+// rejectedColumns returns the columns for forgotten operations. The writer knows records only; now returns the operation that is being written, for facts that a record
+// lacks.
 func rejectedColumns(c clock, now func() *forgotten.Operation) []column {
 	backup := func() time.Time { return now().Backup }
 	return []column{
@@ -239,8 +236,7 @@ func (l *listFlags) stuckRejected(ctx context.Context, ses *session.Session, sel
 	return l.writeRejected(s.Out, c, all)
 }
 
-// notDoneSince returns the forgotten operations that sel selects and that were not begun again since. stderr is told of those that cannot be
-// read.
+// notDoneSince returns the forgotten operations that sel selects and that were not begun again since. stderr is told of those that cannot be read.
 func notDoneSince(ctx context.Context, ses *session.Session, sel selection, now time.Time, stderr io.Writer) ([]forgotten.Operation, error) {
 	all, err := rejected(ses, sel, now, stderr)
 	if err != nil {
@@ -249,8 +245,8 @@ func notDoneSince(ctx context.Context, ses *session.Session, sel selection, now 
 	return stillRejected(ctx, ses, all)
 }
 
-// lookAtRejected reads the forgotten operations that sel selects and that were not begun again since, counts the rejected ones for the alert,
-// and returns all. stderr is told of those that cannot be read, unless the alert is quiet.
+// lookAtRejected reads the forgotten operations that sel selects and that were not begun again since, counts the rejected ones for the alert, and returns all. stderr
+// is told of those that cannot be read, unless the alert is quiet.
 func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel selection, stderr io.Writer) ([]forgotten.Operation, error) {
 	if a.flags.rejected >= 0 { // also if it is quiet: the limit is on something that is not known
 		sayNowhere(ses.Place, stderr)
@@ -264,8 +260,7 @@ func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel se
 	return all, err
 }
 
-// showRejected prints the forgotten operations of a key for journal show, and reports whether there are any. text is the key, or its end after
-// a colon.
+// showRejected prints the forgotten operations of a key for journal show, and reports whether there are any. text is the key, or its end after a colon.
 func showRejected(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, c clock, asJSON bool, s terminal.Streams) (bool, error) {
 	var all []forgotten.Operation
 	var err error
@@ -366,8 +361,7 @@ func listRejectedCommand(at place.Place) string {
 	return "oncehttp journal stuck --rejected --journal " + words.ShellQuote(at.Arg)
 }
 
-// ofInterrupted returns a clause with the number of operations whose client was stopped before anything was sent, such as " (2 interrupted)";
-// "" if there are none.
+// ofInterrupted returns a clause with the number of operations whose client was stopped before anything was sent, such as " (2 interrupted)"; "" if there are none.
 func ofInterrupted(all []forgotten.Operation) string {
 	if _, n := partInterrupted(all); n > 0 {
 		return fmt.Sprintf(" (%d interrupted)", n)
@@ -375,8 +369,8 @@ func ofInterrupted(all []forgotten.Operation) string {
 	return ""
 }
 
-// sayRejected prints a line below a listing about operations that had no effect, that the journal has forgotten, and that were not begun again
-// since. It prints nothing if there are none.
+// sayRejected prints a line below a listing about operations that had no effect, that the journal has forgotten, and that were not begun again since. It prints nothing
+// if there are none.
 func sayRejected(all []forgotten.Operation, at place.Place, now time.Time, stderr io.Writer) {
 	if len(all) > 0 {
 		terminal.Say(stderr, "beside these: %s without effect, forgotten, and not done since%s; the latest, %s, %s ago; %s lists them",

@@ -28,8 +28,8 @@ type sender struct {
 	authorized request.OriginSet // the origins to which others send with credentials
 }
 
-// senderOf returns a sender, which tells whether the client of a config may send a record. It reads the origins to which other clients send
-// with credentials; a role without the right to read them goes without.
+// senderOf returns a sender, which tells whether the client of a config may send a record. It reads the origins to which other clients send with credentials; a role
+// without the right to read them goes without.
 func senderOf(ctx context.Context, ses *session.Session, cfg oncehttp.Config) (*sender, error) {
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
@@ -38,8 +38,7 @@ func senderOf(ctx context.Context, ses *session.Session, cfg oncehttp.Config) (*
 	return &sender{cfg, standing}, nil
 }
 
-// lacks returns the first condition of a record that the client does not meet, such as its region or credential; the zero value if it may be
-// sent. (Invariant 35.)
+// lacks returns the first condition of a record that the client does not meet, such as its region or credential; the zero value if it may be sent. (Invariant 35.)
 func (s *sender) lacks(rec *persist.Record) acts.Lack {
 	has := acts.Has{
 		Credential: s.cfg.Credential, Region: s.cfg.Region, Authorize: s.cfg.Authorize != nil, Profile: s.knows(rec),
@@ -74,8 +73,7 @@ func lackText(lack acts.Lack, rec *persist.Record) string {
 	return lack.Short
 }
 
-// omittedText names the headers with credentials that the request of a record had. The journal does not keep their values, so that -H must
-// give them.
+// omittedText names the headers with credentials that the request of a record had. The journal does not keep their values, so that -H must give them.
 func omittedText(rec *persist.Record) string {
 	return "it needs " + strings.Join(rec.Omitted, ", ") + " (-H)"
 }
@@ -99,8 +97,7 @@ func (h *heldBack) add(why string) {
 // reasonsShown is the number of reasons that say names.
 const reasonsShown = 10
 
-// say prints how many operations stay held since a restore, one line for each of the first reasons, and one for the rest. It prints nothing if
-// none was added.
+// say prints how many operations stay held since a restore, one line for each of the first reasons, and one for the rest. It prints nothing if none was added.
 func (h *heldBack) say(stderr io.Writer) {
 	others := 0
 	for i, why := range slices.Sorted(maps.Keys(h.many)) {
@@ -151,8 +148,8 @@ type heldOtherwise struct {
 	all map[string]string // the states by KEY@SEEN
 }
 
-// note keeps an operation that is held for another reason than a restore, if the user has named its key. Without keys such an operation is no
-// news. Several goroutines may call it.
+// note keeps an operation that is held for another reason than a restore, if the user has named its key. Without keys such an operation is no news. Several goroutines
+// may call it.
 func (h *heldOtherwise) note(rec *persist.Record, named bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -153,8 +153,8 @@ type historyBar struct {
 	Good           bool
 }
 
-// readPage reads the journal and returns the page of journal report. It reads once for the counts, and again for the rows shown, which alone
-// it keeps in memory. forgot are rejected operations, which have rows of their own, and are not counted as operations.
+// readPage reads the journal and returns the page of journal report. It reads once for the counts, and again for the rows shown, which alone it keeps in memory. forgot
+// are rejected operations, which have rows of their own, and are not counted as operations.
 func readPage(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, forgot []forgotten.Operation, now time.Time) (*reportPage, error) {
 	st, err := countRecords(ctx, ses, sel, sums, now, func(*persist.Record) {})
 	if err != nil {
@@ -188,8 +188,8 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 	return p, nil
 }
 
-// addRows adds the rows of the page, the worst operation first, up to the limit. rows are operations of the journal, sorted already; forgot
-// are those that it has forgotten. see prepares records for display.
+// addRows adds the rows of the page, the worst operation first, up to the limit. rows are operations of the journal, sorted already; forgot are those that it has
+// forgotten. see prepares records for display.
 func (p *reportPage) addRows(see interface{ Set(rec *persist.Record) }, rows []persist.Record, forgot []forgotten.Operation, d results.Declines, c clock) {
 	tried := make([]persist.Record, len(forgot))
 	for i := range forgot {
@@ -220,8 +220,8 @@ func (p *reportPage) add(r reportRow) {
 	}
 }
 
-// addCommands adds the commands that an operator may copy to each row. One that settles an operation names KEY@SEEN, so that it changes
-// nothing if the operation has changed since the page was made. journal and sealKey are the values of the flags.
+// addCommands adds the commands that an operator may copy to each row. One that settles an operation names KEY@SEEN, so that it changes nothing if the operation has
+// changed since the page was made. journal and sealKey are the values of the flags.
 func (p *reportPage) addCommands(journal, sealKey string) {
 	rest := " --journal " + words.ShellQuote(journal)
 	if sealKey != "" {
@@ -251,8 +251,8 @@ func (p *reportPage) addCommands(journal, sealKey string) {
 	}
 }
 
-// worseThan compares two records for the order of the page: it is positive if a comes before b. First come held operations, then those with an
-// unknown outcome, then refusals; of the same result the older one is first.
+// worseThan compares two records for the order of the page: it is positive if a comes before b. First come held operations, then those with an unknown outcome, then
+// refusals; of the same result the older one is first.
 func worseThan(d results.Declines, a, b *persist.Record) int {
 	rank := func(rec *persist.Record) int {
 		order := []results.Result{results.Done, results.Duplicate, results.Accepted, results.Rejected, results.Invalid, results.Declined, results.Mismatch, results.Unknown, results.Held}

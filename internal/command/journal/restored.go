@@ -86,8 +86,8 @@ changes nothing that is done. A journal without an operation is noted as restore
 // the clock behind --taken.
 const takenSlack = time.Minute
 
-// restored does the work of journal restored, after a backup was put back: it holds all unfinished operations, since they may have been sent
-// after the backup, notes the restore, and prints the next steps. text is the value of --taken. Running workers make it fail without a change.
+// restored does the work of journal restored, after a backup was put back: it holds all unfinished operations, since they may have been sent after the backup, notes
+// the restore, and prints the next steps. text is the value of --taken. Running workers make it fail without a change.
 func restored(ctx context.Context, ses *session.Session, text string, s terminal.Streams) error {
 	leases, err := leasesOf(ctx, ses)
 	if err != nil {
@@ -127,9 +127,8 @@ func restored(ctx context.Context, ses *session.Session, text string, s terminal
 	return nil
 }
 
-// note writes to the journal, and to its log of rejected operations, that the journal was restored. logged is false if there is no such log.
-// empty is true for a journal without operations: it warns that the backup may not be loaded, and the restore must be noted there, or the
-// error says that the role may not.
+// note writes to the journal, and to its log of rejected operations, that the journal was restored. logged is false if there is no such log. empty is true for a
+// journal without operations: it warns that the backup may not be loaded, and the restore must be noted there, or the error says that the role may not.
 func note(ctx context.Context, ses *session.Session, taken time.Time, empty bool, stderr io.Writer) (logged bool, err error) {
 	written, err := session.NoteRestored(ctx, ses, taken, time.Now())
 	if err != nil {
@@ -144,8 +143,8 @@ func note(ctx context.Context, ses *session.Session, taken time.Time, empty bool
 	return logged, err
 }
 
-// sayNext prints the next steps after a restore: the comparison with the provider's exports, and the release of operations. noted is true if
-// the journal has a log of rejected operations, which gets a line of its own.
+// sayNext prints the next steps after a restore: the comparison with the provider's exports, and the release of operations. noted is true if the journal has a log of
+// rejected operations, which gets a line of its own.
 func sayNext(ses *session.Session, taken time.Time, noted bool, stderr io.Writer) {
 	terminal.Say(stderr, `What was begun or sent since is not in this journal. Before any batch is repeated, or a worker started, compare:
   oncehttp audit --journal %s --against EXPORT --match COLUMN --time COLUMN --since %s --edge 0s --where COLUMN=VALUE
@@ -231,8 +230,7 @@ func (l *leases) refuse(rec *persist.Record) error {
 	return alone.err()
 }
 
-// newestIn returns the latest time that any record of the journal has: a backup cannot be older. The error says that a process has a lease of
-// some record.
+// newestIn returns the latest time that any record of the journal has: a backup cannot be older. The error says that a process has a lease of some record.
 func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest time.Time, err error) {
 	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
 		leases.see(rec)
@@ -256,8 +254,8 @@ func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest
 	return newest, err
 }
 
-// holdRestored changes an unfinished record for a restore from a backup of the time taken: it is held as maybe sent, and its lease ends. It
-// reports whether it changed anything; a repeated call does not.
+// holdRestored changes an unfinished record for a restore from a backup of the time taken: it is held as maybe sent, and its lease ends. It reports whether it changed
+// anything; a repeated call does not.
 func holdRestored(rec *persist.Record, taken time.Time) bool {
 	before := operation.OpOf(rec, 0)
 	held := acts.Restored(before, taken)
@@ -273,8 +271,8 @@ func holdRestored(rec *persist.Record, taken time.Time) bool {
 // changers is the number of records changed at once. They share commits.
 const changers = 16
 
-// changeAll changes the records selected by q, several at once, and returns the number of changed ones. change edits a record, and returns
-// false to leave it. It may be called again for the same record, if another process has changed that meanwhile. An error of change ends all.
+// changeAll changes the records selected by q, several at once, and returns the number of changed ones. change edits a record, and returns false to leave it. It may be
+// called again for the same record, if another process has changed that meanwhile. An error of change ends all.
 func changeAll(ctx context.Context, ses *session.Session, q persist.Query, change func(*persist.Record) (bool, error)) (changed int, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -316,8 +314,8 @@ func changeAll(ctx context.Context, ses *session.Session, q persist.Query, chang
 	return changed, err
 }
 
-// changeOne applies change to one record and writes it. If another process has changed the record meanwhile, it reads the record and tries
-// again. It returns false if change left the record, or if the record is gone.
+// changeOne applies change to one record and writes it. If another process has changed the record meanwhile, it reads the record and tries again. It returns false if
+// change left the record, or if the record is gone.
 func changeOne(ctx context.Context, j persist.Journal, rec persist.Record, change func(*persist.Record) (bool, error)) (bool, error) {
 	for {
 		if changes, err := change(&rec); !changes || err != nil {

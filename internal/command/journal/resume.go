@@ -108,8 +108,8 @@ func (f *resumeFlags) run(ctx context.Context, keys []string, s terminal.Streams
 	})
 }
 
-// spelled returns the keys as the journal has them. The user may leave out the first word of generated keys, and add @SEEN as listings print
-// it. A key without an operation is an error.
+// spelled returns the keys as the journal has them. The user may leave out the first word of generated keys, and add @SEEN as listings print it. A key without an
+// operation is an error.
 func (f *resumeFlags) spelled(ctx context.Context, ses *session.Session, keys []string) ([]string, error) {
 	all := make([]string, 0, len(keys))
 	for _, key := range keys {
@@ -122,8 +122,8 @@ func (f *resumeFlags) spelled(ctx context.Context, ses *session.Session, keys []
 	return all, nil
 }
 
-// resume sends the operations that are due, prints a result line for each, and a summary. cfg is the client's configuration; header are the
-// headers of -H; keys, if any, are the only ones to send. With --restored it releases held operations first.
+// resume sends the operations that are due, prints a result line for each, and a summary. cfg is the client's configuration; header are the headers of -H; keys, if
+// any, are the only ones to send. With --restored it releases held operations first.
 func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header, keys []string, s terminal.Streams) error {
 	cfg, err := f.aimed(ctx, ses, cfg, header)
 	if err != nil {
@@ -155,8 +155,8 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg once
 	return f.conclude(ctx, ses, cfg.Account, keys, &t, s.Err)
 }
 
-// aimed returns the client's configuration with the account to resume, the servers to send to, and the profiles of the records. The error asks
-// for a flag if one of them is not clear.
+// aimed returns the client's configuration with the account to resume, the servers to send to, and the profiles of the records. The error asks for a flag if one of
+// them is not clear.
 func (f *resumeFlags) aimed(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header) (oncehttp.Config, error) {
 	var err error
 	if cfg.Account, err = f.whose(ctx, ses); err != nil {
@@ -169,8 +169,8 @@ func (f *resumeFlags) aimed(ctx context.Context, ses *session.Session, cfg onceh
 	return f.directed(ctx, ses, cfg, header)
 }
 
-// pass resumes the due operations once, and prints the line of each when its end is durable in the journal. It returns the counts of the
-// lines. If printing fails, it stops the client.
+// pass resumes the due operations once, and prints the line of each when its end is durable in the journal. It returns the counts of the lines. If printing fails, it
+// stops the client.
 func (f *resumeFlags) pass(ctx context.Context, ses *session.Session, c *oncehttp.Client, out io.Writer) (results.Tally, error) {
 	ctx = context.WithoutCancel(ctx) // the client's Close ends the pass in good order
 	lines, printed := make(chan results.Placed, f.workers), make(chan error, 1)
@@ -189,8 +189,8 @@ func (f *resumeFlags) pass(ctx context.Context, ses *session.Session, c *oncehtt
 	return t, nil
 }
 
-// feed runs the client's Resume, and sends a result line for each operation to lines. Failures of single operations are lines; only an error
-// of the journal ends it early.
+// feed runs the client's Resume, and sends a result line for each operation to lines. Failures of single operations are lines; only an error of the journal ends it
+// early.
 func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<- results.Placed) (results.Tally, error) {
 	t := results.Tally{Parted: true}
 	for res, err := range c.Resume(ctx) {
@@ -224,8 +224,8 @@ func (r *remains) String() string {
 	return text
 }
 
-// remaining counts the operations that are unfinished after a resume: of --account, or of all accounts without it. If keys are named,
-// operations of other keys are counted apart. It finds the time of the next attempt, too.
+// remaining counts the operations that are unfinished after a resume: of --account, or of all accounts without it. If keys are named, operations of other keys are
+// counted apart. It finds the time of the next attempt, too.
 func (f *resumeFlags) remaining(ctx context.Context, ses *session.Session, keys []string, now time.Time) (*remains, error) {
 	r := &remains{many: map[persist.State]int{}, others: map[persist.State]int{}}
 	whole := *ses
@@ -252,8 +252,8 @@ func (f *resumeFlags) remaining(ctx context.Context, ses *session.Session, keys 
 	return r, err
 }
 
-// conclude prints the summary of a resume: its results, the operations left, and the next step. The error has the exit status:
-// terminal.ExitUnknown if something is left. t has the counts of the result lines.
+// conclude prints the summary of a resume: its results, the operations left, and the next step. The error has the exit status: terminal.ExitUnknown if something is
+// left. t has the counts of the result lines.
 func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, account string, keys []string, t *results.Tally, stderr io.Writer) error {
 	now := time.Now()
 	left, err := f.remaining(context.WithoutCancel(ctx), ses, keys, now)
@@ -283,8 +283,7 @@ type leased struct {
 	free time.Time // when the last of them is free, unless it is renewed; zero: nobody knows
 }
 
-// add counts an unfinished record if another process has its lease, and keeps the time at which the last such lease ends. The record was
-// prepared for display.
+// add counts an unfinished record if another process has its lease, and keeps the time at which the last such lease ends. The record was prepared for display.
 func (l *leased) add(rec *persist.Record, now time.Time) {
 	if rec.LeaseOwner == "" {
 		return
@@ -330,8 +329,7 @@ func (f *resumeFlags) sayNone(ctx context.Context, ses *session.Session, account
 // unfinished returns the states of operations without an end.
 func unfinished() []persist.State { return []persist.State{persist.StatePending, persist.StateHeld} }
 
-// eachToSend calls do for each operation selected by q that this resume may send: pending ones, and with --restored those held since a
-// restore.
+// eachToSend calls do for each operation selected by q that this resume may send: pending ones, and with --restored those held since a restore.
 func (f *resumeFlags) eachToSend(ctx context.Context, ses *session.Session, q persist.Query, do func(*persist.Record)) error {
 	q.States = []persist.State{persist.StatePending}
 	if f.restored {
@@ -345,8 +343,7 @@ func (f *resumeFlags) eachToSend(ctx context.Context, ses *session.Session, q pe
 	})
 }
 
-// whose returns the account to resume: that of --account, else the only one with operations to send; "" if there are none. Several are an
-// error.
+// whose returns the account to resume: that of --account, else the only one with operations to send; "" if there are none. Several are an error.
 func (f *resumeFlags) whose(ctx context.Context, ses *session.Session) (string, error) {
 	if f.HasAccount {
 		return f.Account, nil
@@ -365,9 +362,8 @@ func (f *resumeFlags) whose(ctx context.Context, ses *session.Session) (string, 
 	return names[0], nil
 }
 
-// directed returns cfg with the servers that the client may send to. With headers or a signature there is at most one, since these are secrets
-// of one server. Else they are those of --origin, or the only one of the pending operations. A journal file without --origin sets no limit,
-// since nobody else writes to it.
+// directed returns cfg with the servers that the client may send to. With headers or a signature there is at most one, since these are secrets of one server. Else they
+// are those of --origin, or the only one of the pending operations. A journal file without --origin sets no limit, since nobody else writes to it.
 func (f *resumeFlags) directed(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header) (oncehttp.Config, error) {
 	bare := len(header) == 0 && cfg.Authorize == nil
 	if bare && ses.Place.IsFile() && len(f.origins) == 0 {
@@ -387,8 +383,8 @@ func (f *resumeFlags) directed(ctx context.Context, ses *session.Session, cfg on
 	return cfg, nil
 }
 
-// leadTo returns the origins of --origin, else the common origin of all operations to send of an account; none if there are none. Several
-// without --origin are an error: one origin must not get the credentials of another. asked is the meaning of --origin in that error.
+// leadTo returns the origins of --origin, else the common origin of all operations to send of an account; none if there are none. Several without --origin are an
+// error: one origin must not get the credentials of another. asked is the meaning of --origin in that error.
 func (f *resumeFlags) leadTo(ctx context.Context, ses *session.Session, account, asked string) ([]string, error) {
 	found := map[string]bool{}
 	err := f.eachToSend(ctx, ses, persist.Query{Account: persist.Account(account)}, func(rec *persist.Record) {

@@ -21,16 +21,15 @@ type seenRecord struct {
 	seen string
 }
 
-// repeats reports whether the argument of the command that named r says nothing new beside an earlier one, before: the same operation, and the
-// same SEEN or none.
+// repeats reports whether the argument of the command that named r says nothing new beside an earlier one, before: the same operation, and the same SEEN or none.
 func (r *seenRecord) repeats(before seenRecord) bool {
 	return before.ID == r.ID && (r.seen == "" || r.seen == before.seen)
 }
 
 var errNoSuchKey = errors.New("no such key")
 
-// findSeen returns the operation that the user names by KEY or KEY@SEEN; SEEN is a digest of the record as the user saw it. The first word of
-// generated keys may be left out. A key that itself ends like @SEEN is found first.
+// findSeen returns the operation that the user names by KEY or KEY@SEEN; SEEN is a digest of the record as the user saw it. The first word of generated keys may be
+// left out. A key that itself ends like @SEEN is found first.
 func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text string) (seenRecord, error) {
 	bare, seen := session.SplitSeen(text)
 	for _, prefix := range []string{"", words.KeyPrefix} {
@@ -48,8 +47,7 @@ func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text stri
 	return seenRecord{}, f.notFound(ctx, ses, text)
 }
 
-// notFound returns the error for a text that names no operation. It names the operation that the text may mean, such as one whose key ends so.
-// That one is not changed.
+// notFound returns the error for a text that names no operation. It names the operation that the text may mean, such as one whose key ends so. That one is not changed.
 func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text string) error {
 	key, _ := session.SplitSeen(text)
 	if rec, ok := f.badSeen(ctx, ses, text); ok {
@@ -88,9 +86,9 @@ func (f *actFlags) badSeen(ctx context.Context, ses *session.Session, text strin
 	return persist.Record{}, false
 }
 
-// unmoved returns the records that the act a may change, and in moved a line for each operation that is not as its KEY@SEEN says. On a
-// terminal it asks about the latter, unless the keys were listed on stdin or with --yes. If the act needs a SEEN (a.bound), or the keys were
-// listed, an unfinished operation without one is asked about, or is an error: a worker may have sent it since the user looked.
+// unmoved returns the records that the act a may change, and in moved a line for each operation that is not as its KEY@SEEN says. On a terminal it asks about the
+// latter, unless the keys were listed on stdin or with --yes. If the act needs a SEEN (a.bound), or the keys were listed, an unfinished operation without one is asked
+// about, or is an error: a worker may have sent it since the user looked.
 func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (records []persist.Record, moved []string, err error) {
 	asks := !listed && !yes && terminal.IsTerminal(s.In) && terminal.IsTerminal(s.Err)
 	for i := range all {
@@ -122,14 +120,12 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 	return records, moved, nil
 }
 
-// otherThanSeen returns a line about an operation that is not as the SEEN of its argument says. SEEN is a digest, so that nobody can tell
-// whether it ever was.
+// otherThanSeen returns a line about an operation that is not as the SEEN of its argument says. SEEN is a digest, so that nobody can tell whether it ever was.
 func otherThanSeen(rec *seenRecord) string {
 	return fmt.Sprintf("@%s is not how it stands, since it has moved or that is another's SEEN: %s", rec.seen, session.SeenKey(&rec.Record))
 }
 
-// movedSince returns a line about an operation that was changed while the act ran, or that another process is sending. now is its present
-// record, read at the time at.
+// movedSince returns a line about an operation that was changed while the act ran, or that another process is sending. now is its present record, read at the time at.
 func movedSince(now *persist.Record, at time.Time) string {
 	if sending := view.SendingText(now, at); sending != "" && !now.State.Final() {
 		return sending + ", and changed by nobody else before that: " + session.SeenKey(now)
@@ -137,8 +133,8 @@ func movedSince(now *persist.Record, at time.Time) string {
 	return "it has moved since it was seen: " + session.SeenKey(now)
 }
 
-// sayMoved prints the lines about operations that were left alone because they had changed, and returns err, the failures of the others, with
-// this added. Without such lines it returns err.
+// sayMoved prints the lines about operations that were left alone because they had changed, and returns err, the failures of the others, with this added. Without such
+// lines it returns err.
 func sayMoved(moved []string, err error, s terminal.Streams) error {
 	if len(moved) == 0 {
 		return err

@@ -48,8 +48,8 @@ type selection struct {
 	declines results.Declines
 }
 
-// selection reads the flags, and returns the selection of records within q. globs are patterns of keys with * and ?; none selects every key.
-// now is the time from which ages count.
+// selection reads the flags, and returns the selection of records within q. globs are patterns of keys with * and ?; none selects every key. now is the time from which
+// ages count.
 func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) (selection, error) {
 	s := selection{query: q, globs: globs, origin: f.origin}
 	var err error
@@ -71,8 +71,8 @@ func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) 
 	return s, s.globs.Check()
 }
 
-// know sets the declines, the answers that count as refusals, to those that the journal keeps of earlier runs, and returns their texts. With
-// --declined it changes nothing, and returns none.
+// know sets the declines, the answers that count as refusals, to those that the journal keeps of earlier runs, and returns their texts. With --declined it changes
+// nothing, and returns none.
 func (s *selection) know(ctx context.Context, ses *session.Session) (texts []string, err error) {
 	if len(s.declines) == 0 {
 		s.declines, texts, err = session.KnownDeclines(ctx, ses)
@@ -101,8 +101,7 @@ func (s *selection) all() bool {
 	return s.query.AllAccounts && len(s.query.States)+len(s.globs)+len(s.results) == 0 && s.since.IsZero() && s.before.IsZero() && s.origin == ""
 }
 
-// match reports whether the record is selected by its time, origin, result and key. Account and state are not compared: the query of the
-// journal does that.
+// match reports whether the record is selected by its time, origin, result and key. Account and state are not compared: the query of the journal does that.
 func (s *selection) match(rec *persist.Record) bool {
 	switch {
 	case rec.Created.Before(s.since), !s.before.IsZero() && !rec.Created.Before(s.before):
@@ -135,8 +134,7 @@ func sortOrders() map[string]func(a, b *persist.Record) int {
 	}
 }
 
-// top returns the greatest selected records by order, at most limit of them, greatest first. It reads all records, and needs memory for limit
-// of them.
+// top returns the greatest selected records by order, at most limit of them, greatest first. It reads all records, and needs memory for limit of them.
 func (s *selection) top(ctx context.Context, ses *session.Session, limit int, order func(a, b *persist.Record) int) ([]persist.Record, error) {
 	h := &recordHeap{order: order}
 	err := s.each(ctx, ses, func(rec *persist.Record) error {

@@ -78,8 +78,8 @@ provider did not do it, journal resume --restored sends it.`,
 	return cmd
 }
 
-// settledOtherwise returns an error for an operation that is settled already as the opposite of the wanted effect, with the command that takes
-// that back; nil for one that is not settled. It is called only if the operation does not have the wanted effect yet.
+// settledOtherwise returns an error for an operation that is settled already as the opposite of the wanted effect, with the command that takes that back; nil for one
+// that is not settled. It is called only if the operation does not have the wanted effect yet.
 func settledOtherwise(ses *session.Session, rec *persist.Record) error {
 	if rec.State != persist.StateSettled {
 		return nil
@@ -90,9 +90,8 @@ func settledOtherwise(ses *session.Session, rec *persist.Record) error {
 	}
 }
 
-// unreadText returns the error refusal, that an operation cannot be settled as happened since the API has confirmed it, with a way out. If its
-// result is unknown only because --declined could not be looked for in a cut-off answer, the text names the command that takes --declined
-// back. Any other refusal is returned as it is.
+// unreadText returns the error refusal, that an operation cannot be settled as happened since the API has confirmed it, with a way out. If its result is unknown only
+// because --declined could not be looked for in a cut-off answer, the text names the command that takes --declined back. Any other refusal is returned as it is.
 func (f *actFlags) unreadText(ctx context.Context, ses *session.Session, rec *persist.Record, refusal error) error {
 	_, texts, err := session.KnownDeclines(ctx, ses)
 	if err != nil {

@@ -83,8 +83,8 @@ was rejected, so that nothing happened and the journal forgot it, is shown, too:
 	return cmd
 }
 
-// show calls print for each operation of the key, in any account. The first word of generated keys may be left out, and @SEEN may follow. If
-// there is none, it tries the operations that the user may mean. The error is errNoSuchKey if there are none of these either.
+// show calls print for each operation of the key, in any account. The first word of generated keys may be left out, and @SEEN may follow. If there is none, it tries
+// the operations that the user may mean. The error is errNoSuchKey if there are none of these either.
 func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, key string, print func(*persist.Record) error) error {
 	found, see := 0, ses.Seeing(ctx)
 	var err error
@@ -109,8 +109,8 @@ func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, ke
 	return err
 }
 
-// showMeant calls print for each operation whose key the user may mean by a text: the text is another spelling of the key, or else its end. It
-// returns errNoSuchKey if there is none. It is called for a text that is no key itself.
+// showMeant calls print for each operation whose key the user may mean by a text: the text is another spelling of the key, or else its end. It returns errNoSuchKey if
+// there is none. It is called for a text that is no key itself.
 func showMeant(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, print func(*persist.Record) error) error {
 	found, see := 0, ses.Seeing(ctx)
 	for _, means := range []func(text, key string) bool{words.MeansKey, words.EndsKey} {
@@ -129,8 +129,7 @@ func showMeant(ctx context.Context, f *session.JournalFlags, ses *session.Sessio
 	return errNoSuchKey
 }
 
-// nextGenerationOf returns the operation under the next generation of a record's key, the next try of the same request; nil if there is none,
-// or if it cannot be read.
+// nextGenerationOf returns the operation under the next generation of a record's key, the next try of the same request; nil if there is none, or if it cannot be read.
 func nextGenerationOf(ctx context.Context, ses *session.Session, rec *persist.Record) (*persist.Record, error) {
 	if rec.KeyOfOneCall() || rec.Carrier == persist.CarrierSealed {
 		return nil, nil
@@ -160,8 +159,8 @@ func showJSON(w io.Writer, rec *persist.Record, parts view.Parts) error {
 	return err
 }
 
-// showTwice warns on stderr if two generations (tries) of a request both count as done: rec and an earlier one, or rec and next. next may be
-// nil. known are the answers that count as refusals.
+// showTwice warns on stderr if two generations (tries) of a request both count as done: rec and an earlier one, or rec and next. next may be nil. known are the answers
+// that count as refusals.
 func showTwice(ctx context.Context, ses *session.Session, known results.Declines, rec, next *persist.Record, s terminal.Streams) error {
 	var twice session.DoneTwice
 	err := twice.See(ctx, ses, known, rec)
@@ -174,8 +173,7 @@ func showTwice(ctx context.Context, ses *session.Session, known results.Declines
 	return err
 }
 
-// showState prints the state and the result of a record by line, and the reason if it is held after an answer. known are the answers that
-// count as refusals.
+// showState prints the state and the result of a record by line, and the reason if it is held after an answer. known are the answers that count as refusals.
 func showState(line func(name, format string, args ...any), rec *persist.Record, known results.Declines) {
 	line("state", "%s, result %s", view.StateText(rec), known.ResultOfRecord(rec))
 	if cause := view.HeldCause(rec); cause != "" {
@@ -183,8 +181,8 @@ func showState(line func(name, format string, args ...any), rec *persist.Record,
 	}
 }
 
-// showText writes a record for people, with its attempts drawn. next is the operation under the next generation of the key, nil if there is
-// none. known are the answers that count as refusals. c spells times.
+// showText writes a record for people, with its attempts drawn. next is the operation under the next generation of the key, nil if there is none. known are the answers
+// that count as refusals. c spells times.
 func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known results.Declines, next *persist.Record) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -290,8 +288,7 @@ func showAnswer(line func(name, format string, args ...any), rec *persist.Record
 	line("answer", "%d, %s", rec.Answer.Status, size)
 }
 
-// visible returns the text with each character that a terminal would obey, such as an escape, spelled as in Go. Ends of lines stay. A journal
-// has texts of strangers.
+// visible returns the text with each character that a terminal would obey, such as an escape, spelled as in Go. Ends of lines stay. A journal has texts of strangers.
 func visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -316,8 +313,7 @@ func keptText(rec *persist.Record) string {
 	return strings.Join(strings.Fields(strings.Join(parts, ", ")), " ")
 }
 
-// showBodies prints by line the parts of a record with possible personal data: query string, headers and bodies. It is called with --body
-// only.
+// showBodies prints by line the parts of a record with possible personal data: query string, headers and bodies. It is called with --body only.
 func showBodies(line func(name, format string, args ...any), rec *persist.Record) {
 	line("target", "%s", rec.Target)
 	for name, values := range rec.Header {

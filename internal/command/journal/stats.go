@@ -33,8 +33,8 @@ type statsFlags struct {
 	asJSON   bool
 }
 
-// run counts the selected operations, prints the counts, and returns an error with an exit status if a number is beyond its flag (--fail-…).
-// If the journal knows the numbers by itself, and nothing else is printed, it reads no record.
+// run counts the selected operations, prints the counts, and returns an error with an exit status if a number is beyond its flag (--fail-…). If the journal knows the
+// numbers by itself, and nothing else is printed, it reads no record.
 func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selection, s terminal.Streams) error {
 	a := &f.alert
 	if a.since = sel.since; a.since.IsZero() {
@@ -218,8 +218,7 @@ func (st *Stats) reject(all []forgotten.Operation) {
 	st.Older = st.older.n
 }
 
-// OlderText returns a clause about forgotten operations that are older than a restore of the journal, and may have been done since; "" if
-// there are none.
+// OlderText returns a clause about forgotten operations that are older than a restore of the journal, and may have been done since; "" if there are none.
 func (st *Stats) OlderText() string { return st.older.text() }
 
 // count counts a pending or held record, and keeps the time of the oldest one.
@@ -244,8 +243,8 @@ const fewForAverage = 1000
 // leastBytes is less than any operation takes: its key, hashes and places in the indexes. A smaller average is of an old count.
 const leastBytes = 300
 
-// measure sets the size of the journal, and on a server the average size of an operation. That average is left out for a selection of
-// operations, or if they are too few for it.
+// measure sets the size of the journal, and on a server the average size of an operation. That average is left out for a selection of operations, or if they are too
+// few for it.
 func (st *Stats) measure(ctx context.Context, ses *session.Session, sel selection) error {
 	size, err := ses.Size(ctx)
 	switch {

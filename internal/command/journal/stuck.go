@@ -90,8 +90,8 @@ func (f *stuckFlags) bind(fs *pflag.FlagSet) {
 	f.alerts.bind(fs, false)
 }
 
-// run lists the pending and held operations, of these keys or of all without one; with --rejected the rejected ones instead. The error has an
-// exit status if --fail-over finds something.
+// run lists the pending and held operations, of these keys or of all without one; with --rejected the rejected ones instead. The error has an exit status if
+// --fail-over finds something.
 func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams) error {
 	now := time.Now()
 	f.list.states = []string{persist.StatePending.String(), persist.StateHeld.String()}
@@ -123,8 +123,8 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 	})
 }
 
-// listOpen lists the pending and held operations, and counts them for the alert. If the alert is quiet, it lists nothing, and takes the
-// numbers from the journal without reading records, if the journal has them.
+// listOpen lists the pending and held operations, and counts them for the alert. If the alert is quiet, it lists nothing, and takes the numbers from the journal
+// without reading records, if the journal has them.
 func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
 	if done, err := a.counted(ctx, ses, sel); done || err != nil {
 		return err
@@ -164,8 +164,8 @@ func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel sel
 	return nil
 }
 
-// sayOthers adds operations that were rejected, so that the journal forgot them, to the alert, and prints a line about them. With --quiet it
-// does so only if a flag asks for their number.
+// sayOthers adds operations that were rejected, so that the journal forgot them, to the alert, and prints a line about them. With --quiet it does so only if a flag
+// asks for their number.
 func (f *stuckFlags) sayOthers(ctx context.Context, ses *session.Session, sel selection, a *alert, stderr io.Writer) error {
 	if f.alerts.quiet && !f.alerts.wantsRejected() {
 		return nil
@@ -218,8 +218,8 @@ func (c clock) willBeHeld(rec *persist.Record) string {
 	return ""
 }
 
-// needsIn returns a function that returns the conditions that a client must meet to send a record. It reads the origins to which clients send
-// with credentials; a role without the right to read them goes without.
+// needsIn returns a function that returns the conditions that a client must meet to send a record. It reads the origins to which clients send with credentials; a role
+// without the right to read them goes without.
 func needsIn(ctx context.Context, ses *session.Session) (func(*persist.Record) string, error) {
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
@@ -228,8 +228,8 @@ func needsIn(ctx context.Context, ses *session.Session) (func(*persist.Record) s
 	return func(rec *persist.Record) string { return needsText(rec, standing) }, nil
 }
 
-// needsText returns the conditions that a client must meet to send a record, such as its region; "" if there are none. authorized are the
-// origins to which clients of the journal send with credentials.
+// needsText returns the conditions that a client must meet to send a record, such as its region; "" if there are none. authorized are the origins to which clients of
+// the journal send with credentials.
 func needsText(rec *persist.Record, authorized request.OriginSet) string {
 	n := rec.Needs()
 	var all []string
@@ -253,8 +253,7 @@ func needsText(rec *persist.Record, authorized request.OriginSet) string {
 	return strings.Join(all, ", ")
 }
 
-// lastError returns the reason why the last attempt of an operation brought no answer, or why the operation is held after an answer; "-" if
-// there is none.
+// lastError returns the reason why the last attempt of an operation brought no answer, or why the operation is held after an answer; "-" if there is none.
 func lastError(rec *persist.Record) string {
 	if why := words.LookupCause(rec.Note); why != "" && rec.State == persist.StateHeld {
 		return words.ClipCause(why)

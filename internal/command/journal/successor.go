@@ -14,8 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// sayBrokenOff looks for operations whose replacement was named in the record and never begun, since a redrive or rekey was broken off. For
-// each it prints the command that begins it. It reads all operations that have ended.
+// sayBrokenOff looks for operations whose replacement was named in the record and never begun, since a redrive or rekey was broken off. For each it prints the command
+// that begins it. It reads all operations that have ended.
 func sayBrokenOff(ctx context.Context, ses *session.Session, q persist.Query, stderr io.Writer) error {
 	q.States = []persist.State{persist.StateConfirmed, persist.StateSettled}
 	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
@@ -35,10 +35,9 @@ func sayBrokenOff(ctx context.Context, ses *session.Session, q persist.Query, st
 	})
 }
 
-// successorOf returns the operation under the key that a record names as begun in its place (Record.ReplacedBy). If the account of the record
-// includes header values, the operation may be under the account without them, and is looked for there, too; one with other header values does
-// not count. The error is persist.ErrNotFound if there is none. Whether the operation really replaces the record is not checked, but for the
-// request in the second search.
+// successorOf returns the operation under the key that a record names as begun in its place (Record.ReplacedBy). If the account of the record includes header values,
+// the operation may be under the account without them, and is looked for there, too; one with other header values does not count. The error is persist.ErrNotFound if
+// there is none. Whether the operation really replaces the record is not checked, but for the request in the second search.
 func successorOf(ctx context.Context, j persist.Journal, rec *persist.Record) (persist.Record, error) {
 	next, err := j.Get(ctx, persist.ID{Account: rec.Account, Key: rec.ReplacedBy})
 	if len(rec.Scopes) == 0 || err == nil && !intent.OtherScope(rec.Scopes, &next) || err != nil && !errors.Is(err, persist.ErrNotFound) {

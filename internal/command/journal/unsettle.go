@@ -57,8 +57,8 @@ Saying the same again is no error while it is held.`,
 	return cmd
 }
 
-// replacedText returns the error for a settlement that cannot be taken back, because another operation was begun in place of the settled one.
-// refusal is the client's error.
+// replacedText returns the error for a settlement that cannot be taken back, because another operation was begun in place of the settled one. refusal is the client's
+// error.
 func replacedText(rec *persist.Record, refusal error) error {
 	why := refusal
 	if e := (*oncehttp.Error)(nil); errors.As(refusal, &e) && e.Cause != nil {
@@ -67,8 +67,8 @@ func replacedText(rec *persist.Record, refusal error) error {
 	return &terminal.SaidError{Text: fmt.Sprintf("unsettle %q: it stays settled as %s: %v; where both took effect, settle that with the provider (a refund)", words.Clip(rec.Key), rec.Effect, why), Err: refusal}
 }
 
-// toldText returns a sentence for the user who takes a settlement back: whether a caller or Config.OnResult was told of it meanwhile, and
-// what. was is the record before.
+// toldText returns a sentence for the user who takes a settlement back: whether a caller or Config.OnResult was told of it meanwhile, and what. was is the record
+// before.
 func toldText(was *persist.Record) string {
 	word := "it had taken effect"
 	if was.Effect == persist.EffectAbsent {

@@ -37,8 +37,8 @@ opened, or a record not be read with the keys of --seal-key.`,
 	}
 }
 
-// damagedWhole adds advice and an exit status to the error of a journal file that is damaged as a whole. It returns any other error as it is,
-// and so that of a missing or wrong seal key, which says nothing of damage.
+// damagedWhole adds advice and an exit status to the error of a journal file that is damaged as a whole. It returns any other error as it is, and so that of a missing
+// or wrong seal key, which says nothing of damage.
 func damagedWhole(err error) error {
 	if !errors.Is(err, persist.ErrCorrupt) || errors.Is(err, persist.ErrSealed) || terminal.StatusOf(err) != terminal.ExitUsage || strings.Contains(err.Error(), "is not a journal") {
 		return err
@@ -46,8 +46,8 @@ func damagedWhole(err error) error {
 	return &terminal.ExitError{Status: terminal.ExitRefused, Err: fmt.Errorf("%w; stop all that use it, put a backup in its place, and say oncehttp journal restored", err)}
 }
 
-// verify reads all selected records, and prints a line for each damaged one: its bytes, its fields, or the hash of its request are wrong. It
-// goes on after each. The error has the exit status.
+// verify reads all selected records, and prints a line for each damaged one: its bytes, its fields, or the hash of its request are wrong. It goes on after each. The
+// error has the exit status.
 func verify(ctx context.Context, f *session.JournalFlags, ses *session.Session, out io.Writer) error {
 	sound, damaged, newer, sealed := 0, 0, 0, 0
 	for rec, err := range ses.Journal.List(ctx, f.Query()) {

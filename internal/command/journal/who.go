@@ -5,8 +5,7 @@ import (
 	"os/user"
 )
 
-// signature names the user and the machine, as in "by anna@host1", for the reason kept with an act. Behind sudo it is the user who called
-// sudo. "" if neither is known.
+// signature names the user and the machine, as in "by anna@host1", for the reason kept with an act. Behind sudo it is the user who called sudo. "" if neither is known.
 func signature() string {
 	name := os.Getenv("SUDO_USER")
 	if name == "" {

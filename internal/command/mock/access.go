@@ -47,7 +47,7 @@ type AccessLine struct {
 	Replay bool    `json:"replay,omitempty"`
 }
 
-// checkAccess refuses a log in the same file as another flag's, or on stdout together with the referee's report.
+// checkAccess returns an error if the log of --access-log would go to the file of another flag, or to stdout together with the report on the client.
 func (f *mockFlags) checkAccess() error {
 	switch {
 	case f.access == "":

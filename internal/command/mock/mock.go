@@ -161,7 +161,7 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 	return cfg, judge, nil
 }
 
-// played returns the profile for the mock to play.
+// played returns the profile that the mock server plays, with the changes of other flags. An error says that too little is known of the API.
 func (f *mockFlags) played() (*profile.Profile, error) {
 	p, err := session.FindProfile(f.profile)
 	if err == nil {
@@ -221,7 +221,7 @@ func (f *mockFlags) playable(p *profile.Profile) error {
 	return fmt.Errorf("--profile %s: not known of this API: %s; --assume plays what is common instead", p.Name, strings.Join(unknown, ", "))
 }
 
-// newReferee reads the script and returns the referee; nil without --referee.
+// newReferee returns the referee, which judges the client, with its script; nil without --referee. Then a flag of the referee is an error.
 func (f *mockFlags) newReferee() (*referee.Referee, error) {
 	if !f.referee {
 		if f.script != "" || f.expect != 0 || f.attempts != 0 || f.report.Set() {
@@ -296,8 +296,8 @@ func (f *mockFlags) serve(ctx context.Context, server *mockserver.Server, judge 
 	return terminal.JoinExit(err, server.Close())
 }
 
-// conclude prints the server's numbers of sends, effects, keys and violations, and then the referee's report or
-// the violations.
+// conclude prints the numbers of sends, effects, keys and violations of the rules for clients. Then it writes the report of judge on the client or, if judge is nil,
+// each violation.
 func (f *mockFlags) conclude(server *mockserver.Server, judge *referee.Referee, s terminal.Streams) error {
 	l := server.Ledger().Snapshot()
 	terminal.Say(s.Err, "%s, %s, %s, %s", words.Count(l.Sends, "send"), words.Count(l.Effects, "effect"), words.Count(len(l.Keys), "key"), words.Count(len(l.Violations), "violation"))
@@ -310,7 +310,7 @@ func (f *mockFlags) conclude(server *mockserver.Server, judge *referee.Referee, 
 	return nil
 }
 
-// ruleIDs returns the ids allowed in a list of known failures.
+// ruleIDs returns the ids of the referee's rules, which a list of known failures may name.
 func ruleIDs() []string {
 	var ids []string
 	for _, r := range referee.Rules() {

@@ -5,7 +5,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/referee"
 )
 
-// RefereeReport returns the referee's report in the common form of all formats.
+// RefereeReport converts the referee's report on a client for the writers of formats (package report).
 func RefereeReport(from *referee.Report) *report.Report {
 	to := report.New(report.KindReferee)
 	to.Suite, to.Target, to.Profile, to.Seed = from.Suite, from.Target, from.Profile, from.Seed

@@ -69,9 +69,8 @@ const socketPathMax = 100
 // socketOf returns the path of the socket beside the journal file path.
 func socketOf(path string) string { return path + ".sock" }
 
-// Hold lets other processes read a journal file that this process has open, by a socket beside it, until Close. If the path is too long for a
-// socket, nobody can, and the process works all the same. It returns nil for a journal on a server, which readers open themselves. used is the
-// journal as the process's own client uses it.
+// Hold lets other processes read a journal file that this process has open, by a socket beside it, until Close. If the path is too long for a socket, nobody can, and
+// the process works all the same. It returns nil for a journal on a server, which readers open themselves. used is the journal as the process's own client uses it.
 func Hold(at Place, j, used persist.Journal) *Holder {
 	if !at.IsFile() {
 		return nil
@@ -111,8 +110,8 @@ func (h *Holder) accept() {
 	}
 }
 
-// answer serves one query of a reader in another process: for one record, for a list, for a fact about the journal, or whether operations are
-// being sent now. An error means that the reader has gone.
+// answer serves one query of a reader in another process: for one record, for a list, for a fact about the journal, or whether operations are being sent now. An error
+// means that the reader has gone.
 func (h *Holder) answer(conn net.Conn) error {
 	enc := gob.NewEncoder(conn)
 	if err := enc.Encode(h.hello); err != nil {
@@ -161,8 +160,8 @@ func (h *Holder) answer(conn net.Conn) error {
 	return enc.Encode(holderReply{})
 }
 
-// fails sends an error of the journal to the reader. After Close it sends nothing, since the error is only that of the closing: the reader
-// then looks again for the process that has the journal.
+// fails sends an error of the journal to the reader. After Close it sends nothing, since the error is only that of the closing: the reader then looks again for the
+// process that has the journal.
 func (h *Holder) fails(enc *gob.Encoder, err error) error {
 	if h.ctx.Err() != nil {
 		return h.ctx.Err()
@@ -204,8 +203,8 @@ const (
 	heldPause = 50 * time.Millisecond
 )
 
-// reach connects to the process that has the journal open. If that process has ended, it opens the journal's file itself, and returns it as
-// own; then conn is nil. It tries several times, since the file may change hands.
+// reach connects to the process that has the journal open. If that process has ended, it opens the journal's file itself, and returns it as own; then conn is nil. It
+// tries several times, since the file may change hands.
 func (j *HeldJournal) reach() (conn net.Conn, dec *gob.Decoder, own persist.Journal, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -265,8 +264,8 @@ func (j *HeldJournal) Get(ctx context.Context, id persist.ID) (persist.Record, e
 	return reply.Record, err
 }
 
-// askOnce sends a query with one answer to the process that has the journal open. If that process has ended, also in the middle of the call,
-// it returns as own the journal's file that it has opened instead.
+// askOnce sends a query with one answer to the process that has the journal open. If that process has ended, also in the middle of the call, it returns as own the
+// journal's file that it has opened instead.
 func (j *HeldJournal) askOnce(q holderQuery) (own persist.Journal, reply holderReply, err error) {
 	for tries := 1; ; tries++ {
 		conn, dec, own, err := j.reach()
@@ -314,8 +313,8 @@ func (j *HeldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persi
 	}
 }
 
-// listOnce yields the records that q selects, read through the process that has the journal open. The error errWentAway says that this process
-// ended before the last record; any other is that process's own.
+// listOnce yields the records that q selects, read through the process that has the journal open. The error errWentAway says that this process ended before the last
+// record; any other is that process's own.
 func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(persist.Record, error) bool) error {
 	conn, dec, own, err := j.reach()
 	switch {
@@ -352,8 +351,8 @@ func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(
 	return fmt.Errorf("%w: %w", errWentAway, err)
 }
 
-// Fact implements persist.Journal for reading. It asks the process that has the file open, and knows only the origins with credentials and the
-// values of --declined. Any other fact is nil: of a seal, each reader learns from the records.
+// Fact implements persist.Journal for reading. It asks the process that has the file open, and knows only the origins with credentials and the values of --declined.
+// Any other fact is nil: of a seal, each reader learns from the records.
 func (j *HeldJournal) Fact(ctx context.Context, name string, _, _ []byte) ([]byte, error) {
 	if name != persist.FactOrigins && name != persist.FactDeclined {
 		return nil, nil
@@ -384,8 +383,8 @@ func LockedError(path string, err error) error {
 	return &terminal.ExitError{Status: terminal.ExitLocked, Err: JournalError(path, fmt.Errorf("%w%s", err, holderOf(path)))}
 }
 
-// holderOf returns a text, for an error, about the process that has the file at path open, and a hint to wait. A process of this command
-// answers for itself; any other is found in the system's list of locks.
+// holderOf returns a text, for an error, about the process that has the file at path open, and a hint to wait. A process of this command answers for itself; any other
+// is found in the system's list of locks.
 func holderOf(path string) string {
 	if j := OpenHeld(path); j != nil {
 		return fmt.Sprintf(": process %d (%s), since %s; wait for that process, or look with oncehttp journal list, which works meanwhile",

@@ -40,8 +40,8 @@ func openBolt(path string, looks bool) (persist.Journal, error) {
 	return j, nil
 }
 
-// CheckJournalPath returns an error if no journal file can be at path: it is a folder or no regular file. A missing file is an error, too,
-// unless create is set and its folder exists. It creates nothing.
+// CheckJournalPath returns an error if no journal file can be at path: it is a folder or no regular file. A missing file is an error, too, unless create is set and its
+// folder exists. It creates nothing.
 func CheckJournalPath(path string, create bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -60,8 +60,8 @@ func CheckJournalPath(path string, create bool) error {
 	return nil
 }
 
-// printableStart returns the readable text at the start of a file, for an error about a file that is no journal; "" if there is none. A
-// journal, damaged or not, starts with zeros.
+// printableStart returns the readable text at the start of a file, for an error about a file that is no journal; "" if there is none. A journal, damaged or not, starts
+// with zeros.
 func printableStart(path string) string {
 	const shown, least = 24, 4
 	file, err := os.Open(path)
@@ -83,8 +83,8 @@ func printableStart(path string) string {
 	return text
 }
 
-// JournalError returns an error of one line about the journal called path, in words for the user: prefixes of packages are left out, and
-// failures of a server explained. Its exit status is that of Fault.Status.
+// JournalError returns an error of one line about the journal called path, in words for the user: prefixes of packages are left out, and failures of a server
+// explained. Its exit status is that of Fault.Status.
 func JournalError(path string, err error) error {
 	err = terminal.Once(err)
 	text := err.Error()

@@ -18,8 +18,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/redis"
 )
 
-// NotLoaded returns a hint for an empty journal after a restore: the way in which its server may have ignored the backup. It returns "" if
-// none is known.
+// NotLoaded returns a hint for an empty journal after a restore: the way in which its server may have ignored the backup. It returns "" if none is known.
 func (p Place) NotLoaded() string {
 	if !p.IsFile() && strings.HasPrefix(p.URL.Scheme, "redis") {
 		return " (a Redis with appendonly yes loads no dump.rdb)"
@@ -33,8 +32,7 @@ const (
 	keepParameter   = "keep_key" // how long used keys are remembered: a duration, or forever
 )
 
-// redisAt returns the URL for the Redis driver, and the journal's options in it. The URL must say for how long used keys are kept, since Redis
-// holds them in memory.
+// redisAt returns the URL for the Redis driver, and the journal's options in it. The URL must say for how long used keys are kept, since Redis holds them in memory.
 func redisAt(at *url.URL) (string, redis.Options, error) {
 	u, q := *at, at.Query()
 	opts := redis.Options{Prefix: q.Get(prefixParameter)}
@@ -61,8 +59,8 @@ func redisAt(at *url.URL) (string, redis.Options, error) {
 	return u.String(), opts, nil
 }
 
-// QuietRedis keeps the Redis library from printing failed connections: the command's own error tells of them. It must be called before the
-// first client of the library is made.
+// QuietRedis keeps the Redis library from printing failed connections: the command's own error tells of them. It must be called before the first client of the library
+// is made.
 func QuietRedis() { goredis.SetLogger(silent{}) }
 
 // silent is a log for go-redis. It prints nothing.

@@ -39,8 +39,8 @@ func ParseSealed(source, text, sealKey string) (Place, error) {
 	return at, nil
 }
 
-// Unsealed returns the journal as the command uses it: unsealed by the keys of --seal-key, or as it is. A journal is sealed as a whole or not
-// at all, so that its oldest operation decides; a missing key is an error. With p.Adopt, one in clear may be read although there are keys.
+// Unsealed returns the journal as the command uses it: unsealed by the keys of --seal-key, or as it is. A journal is sealed as a whole or not at all, so that its
+// oldest operation decides; a missing key is an error. With p.Adopt, one in clear may be read although there are keys.
 func (p Place) Unsealed(j persist.Journal) (persist.Journal, error) {
 	if p.Sealer == nil || p.Adopt {
 		oldest, err := oldestOf(j)
@@ -69,8 +69,8 @@ func (p Place) Sealing(ctx context.Context, j persist.Journal) (persist.Journal,
 	return sealed, nil
 }
 
-// oldestOf returns the oldest operation of a journal, by which it is told whether the journal is sealed; an empty record if there is none. It
-// skips damaged records, which later readers report.
+// oldestOf returns the oldest operation of a journal, by which it is told whether the journal is sealed; an empty record if there is none. It skips damaged records,
+// which later readers report.
 func oldestOf(j persist.Journal) (persist.Record, error) {
 	for rec, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
 		if !persist.OfOneRecord(err) {

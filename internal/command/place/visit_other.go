@@ -11,6 +11,5 @@ func lockOwnerFile(_, owner string) (*ownerLock, error) { return &ownerLock{owne
 // release does nothing: there are no such locks on this system.
 func (*ownerLock) release() {}
 
-// ownerLives returns ownerUnseen: without locks on this system nobody can tell whether a process lives, and a lease holds until it ends by
-// itself.
+// ownerLives returns ownerUnseen: without locks on this system nobody can tell whether a process lives, and a lease holds until it ends by itself.
 func ownerLives(_, _ string) life { return ownerUnseen }

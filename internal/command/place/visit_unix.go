@@ -22,8 +22,8 @@ func ownerFile(path, owner string) string {
 	return path + ".owner-" + hex.EncodeToString(sum[:8])
 }
 
-// lockOwnerFile makes the file of an owner of leases, and locks it until release or the end of the process. path is that of the journal; owner
-// is the random id of this process in leases.
+// lockOwnerFile makes the file of an owner of leases, and locks it until release or the end of the process. path is that of the journal; owner is the random id of this
+// process in leases.
 func lockOwnerFile(path, owner string) (*ownerLock, error) {
 	f, err := os.OpenFile(ownerFile(path, owner), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -41,8 +41,8 @@ func (l *ownerLock) release() {
 	_ = l.file.Close()
 }
 
-// ownerLives tells by the lock on an owner's file whether its process lives: ownerAlive, ownerDead, or ownerUnseen if the file cannot be
-// opened. It removes the file of a dead one.
+// ownerLives tells by the lock on an owner's file whether its process lives: ownerAlive, ownerDead, or ownerUnseen if the file cannot be opened. It removes the file of
+// a dead one.
 func ownerLives(path, owner string) life {
 	f, err := os.OpenFile(ownerFile(path, owner), os.O_RDWR, 0)
 	switch {

@@ -185,8 +185,8 @@ func lostConnection(err error) bool {
 		isOneOf(err, syscall.ECONNRESET, syscall.EPIPE, context.DeadlineExceeded, os.ErrDeadlineExceeded, mysqldriver.ErrInvalidConn)
 }
 
-// wrongParameter returns an error that names the first parameter of a URL that the driver refuses; nil if the fault is elsewhere. parse is the
-// driver's reading of a URL. No value is shown: one may be a secret.
+// wrongParameter returns an error that names the first parameter of a URL that the driver refuses; nil if the fault is elsewhere. parse is the driver's reading of a
+// URL. No value is shown: one may be a secret.
 func wrongParameter(rawURL string, parse func(string) error) error {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -133,7 +133,8 @@ func (f *driftFlags) run(ctx context.Context, s terminal.Streams) error {
 	})
 }
 
-// read looks at each operation, and a second time at those with a key on the wire that others have, too.
+// read looks at each operation that q selects, and a second time at those that share a key on the wire with another one: these may show that an API takes two requests
+// under one key.
 func (d *drift) read(ctx context.Context, ses *session.Session, q persist.Query) error {
 	if err := session.EachRecord(ctx, ses, q, d.look); err != nil {
 		return err
@@ -144,7 +145,7 @@ func (d *drift) read(ctx context.Context, ses *session.Session, q persist.Query)
 	return session.EachRecord(ctx, ses, q, d.lookShared)
 }
 
-// tell prints the findings and writes the patch.
+// tell prints the findings and writes the file of --patch. The error has the exit status for findings if there are any but notes.
 func (f *driftFlags) tell(s terminal.Streams, d *drift) error {
 	findings := d.findings()
 	for _, x := range findings {
@@ -204,7 +205,7 @@ func (d *drift) summary(findings []DriftFinding) string {
 	return text
 }
 
-// writePatch writes the more careful profile, if there is anything to change.
+// writePatch writes a more careful profile to the new file of --patch. Without findings it writes none; findings about several profiles are an error.
 func (f *driftFlags) writePatch(s terminal.Streams, d *drift, found []DriftFinding) error {
 	var names []string
 	for _, x := range found {

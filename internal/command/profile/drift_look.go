@@ -54,7 +54,8 @@ type sight struct {
 	key, account string
 }
 
-// profileOf returns the profile of an operation; nil if it is left out.
+// profileOf returns the profile with which an operation was begun; nil if the operation is left out, since its profile is not built in, or is not that of --profile.
+// Marks that flags add to the name do not count.
 func (d *drift) profileOf(rec *persist.Record) *profile.Profile {
 	name := rec.Profile
 	if at := strings.IndexAny(name, "@~"); at >= 0 { // made of the named one by flags
@@ -80,7 +81,8 @@ func (d *drift) profileOf(rec *persist.Record) *profile.Profile {
 	return p
 }
 
-// look notes one operation.
+// look compares one operation with the facts of its profile, and notes contradictions. It leaves out operations that were never sent, or before --since, and pruned
+// ones.
 func (d *drift) look(rec *persist.Record) error {
 	if rec.FirstSent.IsZero() || rec.FirstSent.Before(d.since) {
 		return nil
@@ -110,7 +112,8 @@ func (d *drift) look(rec *persist.Record) error {
 	return nil
 }
 
-// lookAtAttempts compares each attempt before a success with the facts, if the last attempt ended in a whole 2xx.
+// lookAtAttempts compares the attempts of an operation with its profile, if the last one is a complete success: an earlier 409 or a stored 500 under the same key may
+// contradict it.
 func (d *drift) lookAtAttempts(p *profile.Profile, rec *persist.Record) {
 	n := len(rec.History)
 	if n < 2 || rec.Answer == nil || rec.FinalEffect() != persist.EffectHappened || !isSuccess(rec.Answer.Status) {
@@ -145,7 +148,8 @@ func (d *drift) lookAtAttempts(p *profile.Profile, rec *persist.Record) {
 	}
 }
 
-// lookAtRepeat notes a success after a success, by the marks of a repeat in the profile.
+// lookAtRepeat notes an operation that succeeded twice: with the API's mark of a replay the key was known, without it the API may have acted again. note has the facts
+// of the last attempt.
 func (d *drift) lookAtRepeat(p *profile.Profile, rec *persist.Record, note sight) {
 	hides := len(new(request.Endpoints).Reading(p, rec).Verdicts) > 0 || profile.HidesOutcomes(rec.Facts)
 	replayed := rec.Answer.Replayed || rec.Answer.AlreadyDone || markedBy(p, rec.Answer)
@@ -218,13 +222,13 @@ func markedBy(p *profile.Profile, a *persist.Answer) bool {
 	return v.Replayed || v.AlreadyDone
 }
 
-// marksReplays reports whether the profile has a sourced mark of replays.
+// marksReplays reports whether the profile has a mark of replayed answers from a real source, and not by assumption.
 func marksReplays(p *profile.Profile) bool {
 	return len(p.Replay) > 0 && p.Named() && p.Sources["Replay"].Confidence != profile.Assumed
 }
 
-// sights returns all that was seen. A repeat without a mark counts as one answered anew, if a later one had the mark: the mark was
-// still in use. Marks that nobody documents count only where the journal has seen one.
+// sights returns all contradictions seen. A repeat without the mark of a replay counts as answered anew if a later one had the mark, since the API still used it. A
+// mark that nobody documents counts only if the journal has seen one.
 func (d *drift) sights() []sight {
 	all := slices.Clone(d.seen)
 	for _, x := range d.bare {

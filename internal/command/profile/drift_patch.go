@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// driftMeaning returns the contradicted fact of a finding, its meaning for people, and whether it is a note.
+// driftMeaning returns the fact of the profile that a kind of finding contradicts, its meaning for people, and whether it is a mere note.
 func driftMeaning(kind string, p *profile.Profile) (fact, means string, note bool) {
 	switch kind {
 	case driftReplayGone:
@@ -63,7 +63,7 @@ func tightened(p *profile.Profile, found []DriftFinding, now time.Time) *profile
 	return c
 }
 
-// shorten makes the window shorter than within.
+// shorten makes the time for which the profile trusts a key shorter than within, after which a key was not known any more. source is noted as the reason.
 func shorten(p *profile.Profile, within time.Duration, source profile.Source) {
 	unit := time.Second
 	if within <= 2*unit {
@@ -77,7 +77,8 @@ func shorten(p *profile.Profile, within time.Duration, source profile.Source) {
 	p.Doubted = slices.DeleteFunc(p.Doubted, func(s profile.Statement) bool { return s.Name == "window" })
 }
 
-// hold lets answers with a status conclude nothing, unless a matcher before Unclear knows them.
+// hold makes the profile conclude nothing from answers with a status, so that such operations are held. More specific facts of the profile still count. source is noted
+// as the reason.
 func hold(p *profile.Profile, status int, source profile.Source) {
 	p.Unclear = append([]profile.Matcher{{Status: []int{status}}}, p.Unclear...) // first: those of weak sources come last
 	if stated, said := p.Sources["Unclear"]; said && stated.Confidence != profile.Assumed {
@@ -101,7 +102,7 @@ func changes(p, careful *profile.Profile) []string {
 	return list
 }
 
-// writeNew writes a file that is not there yet.
+// writeNew writes a new file. It is an error if there is one at path already.
 func writeNew(path string, text []byte) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {

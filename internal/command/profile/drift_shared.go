@@ -23,13 +23,13 @@ type wireShare struct {
 	key, account         string
 }
 
-// wireOf returns a digest of the key on the wire and of the origin.
+// wireOf returns a digest of the origin, the method and the key of a request as sent. Operations of two accounts may share it.
 func wireOf(rec *persist.Record) [16]byte {
 	sum := sha256.Sum256([]byte(rec.Origin + "\n" + rec.Method + "\n" + rec.KeyOnWire()))
 	return [16]byte(sum[:16])
 }
 
-// shared returns the keys on the wire that more than one operation has.
+// shared returns the digests of keys as sent that more than one operation has.
 func (d *drift) shared() [][16]byte {
 	var list [][16]byte
 	for wire, n := range d.wires {

@@ -168,7 +168,7 @@ func viewProfile(p *profile.Profile) View {
 	return v
 }
 
-// listProfiles writes the table.
+// listProfiles writes the built-in profiles to out as a table, one a line.
 func listProfiles(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "NAME\tSTATE\tAPI\tKEY\tWINDOW\tSOURCES\tNOT KNOWN") // Flush gives the error
@@ -250,7 +250,7 @@ func showProfile(out io.Writer, p *profile.Profile, withWords bool) error {
 	return words.Pathless(err)
 }
 
-// statementText returns a fact in the form of showProfile.
+// statementText returns a fact of a profile as text, with its source below, and the words of the source if withWords is set.
 func statementText(s profile.Statement, withWords bool) string {
 	text := fmt.Sprintf("\n%-17s  %s\n", strings.ReplaceAll(s.Name, "_", " "), cmp.Or(s.Text, "unknown"))
 	if s.Value != "" {

@@ -15,9 +15,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// KeepDeclines writes the values of --declined (answers that count as a refusal) to the journal, and takes over those of earlier runs. So
-// every later reader of the journal judges answers as this run does. warn is called with a text about the earlier values, and if values cannot
-// be kept; that is no error of the run.
+// KeepDeclines writes the values of --declined (answers that count as a refusal) to the journal, and takes over those of earlier runs. So every later reader of the
+// journal judges answers as this run does. warn is called with a text about the earlier values, and if values cannot be kept; that is no error of the run.
 func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(string)) error {
 	if err := f.TakeDeclines(ctx, ses, warn); err != nil || len(f.declinedTexts) == 0 {
 		return err
@@ -43,8 +42,7 @@ func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(
 	return place.JournalError(ses.Place.Name, err)
 }
 
-// TakeDeclines adds the values of --declined that earlier runs left in the journal to those of this run. If there are any, warn is called with
-// a text that names them.
+// TakeDeclines adds the values of --declined that earlier runs left in the journal to those of this run. If there are any, warn is called with a text that names them.
 func (f *ClientFlags) TakeDeclines(ctx context.Context, ses *Session, warn func(string)) error {
 	_, known, err := KnownDeclines(ctx, ses)
 	if err != nil {
@@ -72,8 +70,8 @@ func withTexts(texts, more []string) []string {
 	return texts
 }
 
-// WithDeclines returns a context for calls of the client. By it the client may begin the next generation (a new try under a new key) of an
-// operation whose answer --declined takes for a refusal.
+// WithDeclines returns a context for calls of the client. By it the client may begin the next generation (a new try under a new key) of an operation whose answer
+// --declined takes for a refusal.
 func (f *ClientFlags) WithDeclines(ctx context.Context) context.Context {
 	return run.ContextWithDeclines(ctx, func(rec *persist.Record) bool { return f.Declines.ResultOfRecord(rec) == results.Declined })
 }
@@ -89,8 +87,8 @@ func declinedTexts(fact []byte) []string {
 	return strings.Split(string(fact), "\n")
 }
 
-// ForgetDeclines takes values of --declined out of the journal: their answers count as done again. Other processes may change the list
-// meanwhile; it is tried until no change came between.
+// ForgetDeclines takes values of --declined out of the journal: their answers count as done again. Other processes may change the list meanwhile; it is tried until no
+// change came between.
 func ForgetDeclines(ctx context.Context, ses *Session, texts []string) error {
 	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
 	for err == nil {
@@ -109,8 +107,8 @@ func DeclinedBy(texts []string) string {
 	return "declined is also " + strings.Join(texts, " or ") + ", as batch and send were told (oncehttp journal declined --forget VALUE takes one back)"
 }
 
-// KnownDeclines returns the values of --declined that earlier runs left in the journal, parsed and as texts. For a role without the right to
-// read them it returns none, and no error.
+// KnownDeclines returns the values of --declined that earlier runs left in the journal, parsed and as texts. For a role without the right to read them it returns none,
+// and no error.
 func KnownDeclines(ctx context.Context, ses *Session) (results.Declines, []string, error) {
 	fact, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {

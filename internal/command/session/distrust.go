@@ -11,9 +11,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Distrusts returns the reason against sending a pending operation again: it may have been sent, its record says that the API knows its key,
-// and prepared, the same request by the profile of this run, says that no key protects it. It returns "" for any other operation. The client
-// alone would go by the record; the person who now says that the API takes no keys knows better.
+// Distrusts returns the reason against sending a pending operation again: it may have been sent, its record says that the API knows its key, and prepared, the same
+// request by the profile of this run, says that no key protects it. It returns "" for any other operation. The client alone would go by the record; the person who now
+// says that the API takes no keys knows better.
 func Distrusts(rec *persist.Record, prepared *persist.Record, now time.Time) string {
 	if prepared.Protected || !rec.Protected || rec.State != persist.StatePending || !rec.MaybeSent {
 		return ""
@@ -25,8 +25,8 @@ func Distrusts(rec *persist.Record, prepared *persist.Record, now time.Time) str
 	return "it may have been sent, under the profile " + words.Clip(rec.Profile) + ", by which the API knows its key; by this run's it does not, so that nothing is sent again"
 }
 
-// Distrusted returns the result line of an operation that is not sent again, since Distrusts gave the reason why. Its outcome is unknown until
-// a person settles it. journal is the value of --journal, quoted for a shell.
+// Distrusted returns the result line of an operation that is not sent again, since Distrusts gave the reason why. Its outcome is unknown until a person settles it.
+// journal is the value of --journal, quoted for a shell.
 func Distrusted(rec *persist.Record, why, journal string) results.Line {
 	return results.Line{
 		Key: rec.Key, Result: results.Unknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), Exit: terminal.ExitUnknown, Attempts: rec.Attempts, Sends: rec.Sends,

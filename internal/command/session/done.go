@@ -25,8 +25,8 @@ func (f *OutcomeFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.unknown, "unknown", nil, "with --done: a 2xx that is held whatever else it says, such as '/status=processing'; may be repeated")
 }
 
-// Apply returns a copy of the profile with the meaning of 2xx answers by --done, --unknown and the values of --declined. Without --done it
-// returns the profile itself. The copy has a mark in its name, so that records show how they were judged.
+// Apply returns a copy of the profile with the meaning of 2xx answers by --done, --unknown and the values of --declined. Without --done it returns the profile itself.
+// The copy has a mark in its name, so that records show how they were judged.
 func (f *OutcomeFlags) Apply(p *profile.Profile, declined []string) (*profile.Profile, error) {
 	if len(f.done) == 0 {
 		if len(f.unknown) > 0 {
@@ -60,16 +60,15 @@ func (f *OutcomeFlags) Apply(p *profile.Profile, declined []string) (*profile.Pr
 // AsksDone reports whether --done was given.
 func (f *ClientFlags) AsksDone() bool { return len(f.outcome.done) > 0 }
 
-// ExplainHeld adds to the result line of an operation held after a 2xx why its answer is no success by --done and --unknown. Without --done it
-// does nothing.
+// ExplainHeld adds to the result line of an operation held after a 2xx why its answer is no success by --done and --unknown. Without --done it does nothing.
 func (f *ClientFlags) ExplainHeld(l *results.Line) {
 	if f.AsksDone() {
 		f.asked.Explain(l)
 	}
 }
 
-// JudgeEarlier adds a note to the result line of an operation that the journal has as a success, if it was begun without --done, or with other
-// values, and the --done of this run would not call it one. The result itself stays.
+// JudgeEarlier adds a note to the result line of an operation that the journal has as a success, if it was begun without --done, or with other values, and the --done
+// of this run would not call it one. The result itself stays.
 func (f *ClientFlags) JudgeEarlier(rec *persist.Record, l *results.Line) {
 	if !f.AsksDone() {
 		return

@@ -15,8 +15,8 @@ import (
 // generationsRead bounds the earlier generations read for one operation.
 const generationsRead = 100
 
-// DoneBefore returns the key of an earlier generation of an operation (a try under an earlier key) that counts as done although the operation
-// itself does, too; "" if there is none. Both may have taken effect. It reads nothing for a first generation.
+// DoneBefore returns the key of an earlier generation of an operation (a try under an earlier key) that counts as done although the operation itself does, too; "" if
+// there is none. Both may have taken effect. It reads nothing for a first generation.
 func DoneBefore(ctx context.Context, ses *Session, d results.Declines, rec *persist.Record) (string, error) {
 	first, n := intent.Generations(rec.Key)
 	if res := d.ResultOfRecord(rec); n < 2 || res != results.Done && res != results.Accepted {
@@ -59,8 +59,7 @@ func (t *DoneTwice) See(ctx context.Context, ses *Session, d results.Declines, r
 	return nil
 }
 
-// Lines returns the warnings about operations done in two generations: a line for each of the first ones, and one with the number of the
-// others.
+// Lines returns the warnings about operations done in two generations: a line for each of the first ones, and one with the number of the others.
 func (t *DoneTwice) Lines() []string {
 	lines := t.named
 	if more := t.n - len(t.named); more > 0 {

@@ -16,8 +16,8 @@ type coverageLog struct {
 	said *sync.Map
 }
 
-// newCoverageLog returns a log for the client that prints the client's warnings to w, once for each operation, such as that the profile does
-// not list it as one whose keys the API honours.
+// newCoverageLog returns a log for the client that prints the client's warnings to w, once for each operation, such as that the profile does not list it as one whose
+// keys the API honours.
 func newCoverageLog(w io.Writer) *slog.Logger { return slog.New(coverageLog{w, &sync.Map{}}) }
 
 // Enabled implements slog.Handler. It reports true from warnings on: the command prints nothing else of the client's log.

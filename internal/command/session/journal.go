@@ -41,8 +41,7 @@ func (f *JournalFlags) Place() (place.Place, error) {
 	return f.PlaceAt(source, text)
 }
 
-// errNoJournal returns the error for a missing --journal. If the command send has made its default journal, the error names it as a likely
-// one.
+// errNoJournal returns the error for a missing --journal. If the command send has made its default journal, the error names it as a likely one.
 func errNoJournal() error {
 	if path := place.MadeBySend(); path != "" {
 		return fmt.Errorf("--journal is required (send's own is %s)", path)
@@ -50,8 +49,7 @@ func errNoJournal() error {
 	return errors.New("--journal is required")
 }
 
-// placeToRead returns the location of a journal for a command that only reads. If none is named, it is the default journal of the command
-// send, and stderr says so.
+// placeToRead returns the location of a journal for a command that only reads. If none is named, it is the default journal of the command send, and stderr says so.
 func (f *JournalFlags) placeToRead() (place.Place, error) {
 	path := place.MadeBySend()
 	if text, _ := place.JournalText(f.Journal); text != "" || path == "" {
@@ -61,8 +59,7 @@ func (f *JournalFlags) placeToRead() (place.Place, error) {
 	return f.PlaceAt(place.FromFlag, path)
 }
 
-// PlaceAt returns the journal's location that a text names: a file, a URL, or @FILE with a URL. source is where the text comes from, such as
-// --journal, for errors.
+// PlaceAt returns the journal's location that a text names: a file, a URL, or @FILE with a URL. source is where the text comes from, such as --journal, for errors.
 func (f *JournalFlags) PlaceAt(source, text string) (place.Place, error) {
 	at, err := place.ParseSealed(source, text, f.SealKey)
 	f.Path = at.Name
@@ -74,8 +71,7 @@ func (f *JournalFlags) Query() persist.Query {
 	return persist.Query{Account: persist.Account(f.Account), AllAccounts: !f.HasAccount}
 }
 
-// WithReader opens the journal for reading, calls work, and closes it. Another process may hold the journal's file; it is then read through
-// that process.
+// WithReader opens the journal for reading, calls work, and closes it. Another process may hold the journal's file; it is then read through that process.
 func (f *JournalFlags) WithReader(work func(*Session) error) error {
 	at, err := f.placeToRead()
 	if err != nil {
@@ -106,8 +102,8 @@ func (f *JournalFlags) NotFound(key string) error {
 	return fmt.Errorf("journal %s: no operation%s has the key %q", f.Path, whose, words.Clip(key))
 }
 
-// EachRecord calls do for every record that q selects. Records that are damaged hide no other: one error about them comes at the end. If the
-// session shows unreadable records, do gets the readable parts of sealed ones. An error of do ends the calls.
+// EachRecord calls do for every record that q selects. Records that are damaged hide no other: one error about them comes at the end. If the session shows unreadable
+// records, do gets the readable parts of sealed ones. An error of do ends the calls.
 func EachRecord(ctx context.Context, ses *Session, q persist.Query, do func(*persist.Record) error) error {
 	var damaged error
 	var unread *persist.UnreadError

@@ -14,8 +14,7 @@ import (
 // KeepNone is the value of --keep-field for keeping nothing.
 const KeepNone = "none"
 
-// BindKeepFields binds the flag --keep-field to the list at to. The parameter what describes the fields that are kept without the flag, for
-// the help.
+// BindKeepFields binds the flag --keep-field to the list at to. The parameter what describes the fields that are kept without the flag, for the help.
 func BindKeepFields(fs *pflag.FlagSet, to *[]string, what string) {
 	fs.StringArrayVar(to, "keep-field", nil,
 		"JSON pointer to a value of a request, such as /amount, that the journal still has for audit when the request is pruned; may be repeated (default: "+what+")")
@@ -27,8 +26,8 @@ func BindDropRequest(fs *pflag.FlagSet, to *bool) {
 		"drop the body of a request from the journal with the write that ends its operation as done (default: it stays with the answer, for audit and journal show)")
 }
 
-// KeepRequest returns the client's setting for --drop-request: drop the request after success, or keep it with the answer. The command keeps
-// requests by default, as the library does not: an audit compares them.
+// KeepRequest returns the client's setting for --drop-request: drop the request after success, or keep it with the answer. The command keeps requests by default, as
+// the library does not: an audit compares them.
 func KeepRequest(drop bool) oncehttp.RequestKeeping {
 	if drop {
 		return oncehttp.DropRequestAfterSuccess
@@ -36,8 +35,8 @@ func KeepRequest(drop bool) oncehttp.RequestKeeping {
 	return oncehttp.KeepRequestWithAnswer
 }
 
-// ParseKeepFields checks the values of --keep-field, JSON pointers to values that the journal keeps of each request. Without any, it returns
-// those of byDefault that are not secret by their name. With the one value none it returns nil.
+// ParseKeepFields checks the values of --keep-field, JSON pointers to values that the journal keeps of each request. Without any, it returns those of byDefault that
+// are not secret by their name. With the one value none it returns nil.
 func ParseKeepFields(given, byDefault []string) ([]string, error) {
 	var secrets request.Secrets
 	switch {

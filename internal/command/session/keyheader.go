@@ -21,8 +21,8 @@ const (
 	KeyHeaderLook = 1000
 )
 
-// CarriedBy returns a copy of the profile whose keys travel in the given header (--key-header). The copy has the header in its name, for
-// records. With "", or with the profile's own header, it returns the profile itself.
+// CarriedBy returns a copy of the profile whose keys travel in the given header (--key-header). The copy has the header in its name, for records. With "", or with the
+// profile's own header, it returns the profile itself.
 func CarriedBy(p *profile.Profile, header string) (*profile.Profile, error) {
 	if header == "" {
 		return p, nil

@@ -42,8 +42,7 @@ func (s *KeyShape) Check() error {
 	return nil
 }
 
-// Of returns the key in the shape of the flags: a UUID or a short text computed from k, or k itself without a flag. The same k always gives
-// the same result.
+// Of returns the key in the shape of the flags: a UUID or a short text computed from k, or k itself without a flag. The same k always gives the same result.
 func (s *KeyShape) Of(k oncehttp.Key) oncehttp.Key {
 	switch {
 	case s.short != 0:

@@ -15,9 +15,9 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Lesson returns a text that tells the user how to teach the command the meaning of an answer that left an operation unknown, and that comes
-// again at each attempt. err is the client's error. The answer is a 2xx with an error of GraphQL, a 409 that may be a refusal, or another 4xx
-// after a lost answer. It returns "" if no word of a person helps.
+// Lesson returns a text that tells the user how to teach the command the meaning of an answer that left an operation unknown, and that comes again at each attempt. err
+// is the client's error. The answer is a 2xx with an error of GraphQL, a 409 that may be a refusal, or another 4xx after a lost answer. It returns "" if no word of a
+// person helps.
 func Lesson(p *profile.Profile, err error) string {
 	var e *oncehttp.Error
 	if errors.As(err, &e) && e.Answer != nil && failedAsGraphQL(e) {
@@ -50,8 +50,7 @@ func Lesson(p *profile.Profile, err error) string {
 	return fmt.Sprintf("%s; ask the API what came of it, and settle it (oncehttp journal settle KEY@SEEN --absent, or --happened; oncehttp journal stuck lists KEY@SEEN), or say what it means: --already-done '%d:/error/code=TEXT' with --lookup and --same, or a profile file with %s (oncehttp profile new)", why, status, facts)
 }
 
-// failedAsGraphQL reports whether an operation is held since its answer, a 2xx, has a list of errors and no data, as GraphQL reports a
-// failure.
+// failedAsGraphQL reports whether an operation is held since its answer, a 2xx, has a list of errors and no data, as GraphQL reports a failure.
 func failedAsGraphQL(e *oncehttp.Error) bool {
 	if e.State != persist.StateHeld || e.Answer.Status >= 300 {
 		return false

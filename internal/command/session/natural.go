@@ -30,8 +30,8 @@ func (f *NaturalFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.same, "same", nil, "what must be equal in request and resource, such as amount,currency; where the resource has another name for it: order_id=/data/ref")
 }
 
-// Apply returns a copy of the profile with the answers and the lookup of --already-done, --lookup and --same, or the profile itself without
-// these flags. The copy has a mark in its name, for records.
+// Apply returns a copy of the profile with the answers and the lookup of --already-done, --lookup and --same, or the profile itself without these flags. The copy has a
+// mark in its name, for records.
 func (f *NaturalFlags) Apply(p *profile.Profile) (*profile.Profile, error) {
 	if len(f.done) == 0 {
 		if f.lookup != "" || len(f.same) > 0 {
@@ -90,9 +90,8 @@ func parseAnswer(text string) (profile.Matcher, error) {
 	return m, nil
 }
 
-// reference returns the lookup described by --lookup and --same: the GET that finds the resource of a request, and the values that must be
-// equal in both. Values in the URL must be equal, too, by the same name unless --same gives another. For id --same must give one, since id is
-// often the API's own number.
+// reference returns the lookup described by --lookup and --same: the GET that finds the resource of a request, and the values that must be equal in both. Values in the
+// URL must be equal, too, by the same name unless --same gives another. For id --same must give one, since id is often the API's own number.
 func (f *NaturalFlags) reference() (*profile.Reference, error) {
 	if len(f.same) == 0 {
 		return nil, errors.New("--lookup: --same is missing; say what else makes it the same order, such as --same amount,currency")
@@ -141,8 +140,8 @@ func fieldPointer(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// CheckReferenced returns an error if the request lacks a value that the lookup of its profile needs: nobody could learn its outcome after a
-// lost answer. It is nil for a profile whose requests are protected by a key.
+// CheckReferenced returns an error if the request lacks a value that the lookup of its profile needs: nobody could learn its outcome after a lost answer. It is nil for
+// a profile whose requests are protected by a key.
 func CheckReferenced(req *http.Request, body []byte, p *profile.Profile) error {
 	if p.Reference == nil || !strings.Contains(p.Name, words.NaturalMark) && p.Carrier.Place != profile.Nowhere {
 		return nil

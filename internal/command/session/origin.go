@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Authorize returns a function that the client calls before each send: it sets the headers of header on the request. It returns an error for a
-// request to another origin than origin, since the headers may be secret ("": any origin), and for a header already set to another value.
+// Authorize returns a function that the client calls before each send: it sets the headers of header on the request. It returns an error for a request to another
+// origin than origin, since the headers may be secret ("": any origin), and for a header already set to another value.
 func Authorize(header http.Header, origin string) func(*http.Request) error {
 	return func(req *http.Request) error {
 		if to := OriginOf(req.URL); origin != "" && to != origin {

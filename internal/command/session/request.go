@@ -50,9 +50,8 @@ func CheckMethod(method string) error {
 	return nil
 }
 
-// NewRequest returns the request of one operation. The end of ctx does not end it: a user's interrupt never cuts an attempt on the wire. It is
-// marked as one owner's, since all requests of the command belong to its --account: so a token renewed between two runs makes no other account
-// of it.
+// NewRequest returns the request of one operation. The end of ctx does not end it: a user's interrupt never cuts an attempt on the wire. It is marked as one owner's,
+// since all requests of the command belong to its --account: so a token renewed between two runs makes no other account of it.
 func NewRequest(ctx context.Context, method string, target *url.URL, header http.Header, body []byte) *http.Request {
 	req := (&http.Request{
 		Method: method, URL: target, Host: target.Host, Header: header,

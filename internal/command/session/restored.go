@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// NoteRestored writes to the journal that it was restored at now, from a backup of the time taken. noted is false, without an error, for a
-// role that may not write this.
+// NoteRestored writes to the journal that it was restored at now, from a backup of the time taken. noted is false, without an error, for a role that may not write
+// this.
 func NoteRestored(ctx context.Context, ses *Session, taken, now time.Time) (noted bool, err error) {
 	next := now.UTC().Format(time.RFC3339) + " " + taken.UTC().Format(time.RFC3339)
 	standing, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil)
@@ -28,8 +28,7 @@ func NoteRestored(ctx context.Context, ses *Session, taken, now time.Time) (note
 // Restore is the latest restore of a journal, as told to journal restored. The zero value is none.
 type Restore struct{ At, Taken string }
 
-// RestoreOf returns the latest restore of the journal from a backup, as NoteRestored wrote it; the zero value if there was none, or for a role
-// that may not read it.
+// RestoreOf returns the latest restore of the journal from a backup, as NoteRestored wrote it; the zero value if there was none, or for a role that may not read it.
 func RestoreOf(ctx context.Context, ses *Session) (Restore, error) {
 	fact, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil)
 	if errors.Is(err, persist.ErrDenied) {

@@ -17,8 +17,7 @@ func (f *SecretFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.names, "secret-header", nil, "a header with a secret value, by its name, such as X-Passcode; not needed for Authorization and the like; the value is not kept or shown; may be repeated")
 }
 
-// Names returns the header names given by --secret-header. An error names only the number of a wrong one, since it may be a secret value by
-// mistake.
+// Names returns the header names given by --secret-header. An error names only the number of a wrong one, since it may be a secret value by mistake.
 func (f *SecretFlags) Names() ([]string, error) {
 	for i, name := range f.names {
 		if err := request.CheckSecretHeader(name); err != nil {

@@ -19,8 +19,8 @@ type seeing struct {
 	now   time.Time          // by the clock of a journal on a server
 }
 
-// Seeing returns a seeing for the records of the session's journal. It prepares each record for display: its LeaseOwner says whether a process
-// is sending the operation now. Seeing asks the server's clock once, so it must be called before the records are read.
+// Seeing returns a seeing for the records of the session's journal. It prepares each record for display: its LeaseOwner says whether a process is sending the operation
+// now. Seeing asks the server's clock once, so it must be called before the records are read.
 func (ses *Session) Seeing(ctx context.Context) seeing {
 	if ses.Place.IsFile() {
 		return seeing{held: ses.held, file: ses.Place.Path}
@@ -33,8 +33,8 @@ func (ses *Session) Seeing(ctx context.Context) seeing {
 	return seeing{known: err == nil, now: now}
 }
 
-// Set corrects the record's LeaseOwner for display: it stays set only if a process is sending the operation. A lease that has ended, or whose
-// process has died, is taken off. For a file held by another process, that process is asked.
+// Set corrects the record's LeaseOwner for display: it stays set only if a process is sending the operation. A lease that has ended, or whose process has died, is
+// taken off. For a file held by another process, that process is asked.
 func (s seeing) Set(rec *persist.Record) {
 	leased := rec.LeaseOwner != "" // if the clock of the journal is not known
 	switch {
@@ -60,8 +60,8 @@ func (s seeing) Now() time.Time {
 	return time.Now()
 }
 
-// SeenKey returns KEY@SEEN, the key with a digest of the record as listed. By it settle, abandon and rekey notice a change of the operation
-// since then. It returns the key alone if no decision about the operation is open. Call it with a record prepared by seeing.
+// SeenKey returns KEY@SEEN, the key with a digest of the record as listed. By it settle, abandon and rekey notice a change of the operation since then. It returns the
+// key alone if no decision about the operation is open. Call it with a record prepared by seeing.
 func SeenKey(rec *persist.Record) string {
 	if rec.State.Final() && !(rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent) {
 		return rec.Key

@@ -68,16 +68,16 @@ func (f *ClientFlags) Bind(fs *pflag.FlagSet) {
 	f.BindSending(fs)
 }
 
-// BindHonoured binds the flags whose values are written into a record when its operation begins: whether the API honours the key, and where it
-// stands. Only commands that begin operations have them.
+// BindHonoured binds the flags whose values are written into a record when its operation begins: whether the API honours the key, and where it stands. Only commands
+// that begin operations have them.
 func (f *ClientFlags) BindHonoured(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.insertKey, "insert-key", false, "where the API reads keys in the body, a form or the query, put the key of --key there, as the last member, unless one is there")
 	fs.StringArrayVar(&f.honoured, "key-honoured", nil, "an operation at which the API honours keys although the profile does not list it, such as 'POST /v1/payouts/{id}'; may be repeated")
 	fs.StringVar(&f.basePath, "base-path", "", "what a gateway has put before the API's own paths, such as /gateway")
 }
 
-// BindSending binds the flags for sending, such as headers, certificates and retries. Commands that only continue operations have them, too:
-// there account and profile come from the records.
+// BindSending binds the flags for sending, such as headers, certificates and retries. Commands that only continue operations have them, too: there account and profile
+// come from the records.
 func (f *ClientFlags) BindSending(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
 	f.Secret.Bind(fs)
@@ -101,8 +101,8 @@ func (f *ClientFlags) BindSending(fs *pflag.FlagSet) {
 // ProfileUsage is the help of --profile.
 const ProfileUsage = "how the API does idempotency: a name of oncehttp profile list, or a file"
 
-// Config checks the flags, and returns the client's configuration and the headers of --header. It reads only the files that flags name, and
-// opens no journal. Warnings of the client will go to stderr.
+// Config checks the flags, and returns the client's configuration and the headers of --header. It reads only the files that flags name, and opens no journal. Warnings
+// of the client will go to stderr.
 func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, error) {
 	p, err := FindProfile(f.Profile)
 	if err != nil {
@@ -167,8 +167,7 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	return cfg, h, nil
 }
 
-// transport returns a transport that trusts the certificates of --cacert alone. Without the flag it returns nil: the client uses its own
-// transport.
+// transport returns a transport that trusts the certificates of --cacert alone. Without the flag it returns nil: the client uses its own transport.
 func (f *ClientFlags) transport() (http.RoundTripper, error) {
 	if f.caFile == "" {
 		return nil, nil
@@ -191,8 +190,8 @@ func (f *ClientFlags) transport() (http.RoundTripper, error) {
 	return t, nil
 }
 
-// narrate returns an observer for --verbose. It prints a line for each attempt without a final answer, with the reason, and for each wait. No
-// body, header or query string is in it.
+// narrate returns an observer for --verbose. It prints a line for each attempt without a final answer, with the reason, and for each wait. No body, header or query
+// string is in it.
 func narrate(w io.Writer) func(context.Context, oncehttp.Event) {
 	return func(_ context.Context, e oncehttp.Event) {
 		switch {
@@ -218,20 +217,19 @@ type Session struct {
 	ShowsUnread bool // unreadable records are listed by their clear parts
 }
 
-// OpenSession opens an existing journal, and a client on it that sends to the origins of cfg. The caller closes the session. A journal's file
-// is held until then.
+// OpenSession opens an existing journal, and a client on it that sends to the origins of cfg. The caller closes the session. A journal's file is held until then.
 func OpenSession(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	return openSession(at, cfg, false)
 }
 
-// CreateSession opens a journal, whose file it makes if there is none, and a client on it. The caller closes the session. The tables of a
-// journal on a server must exist.
+// CreateSession opens a journal, whose file it makes if there is none, and a client on it. The caller closes the session. The tables of a journal on a server must
+// exist.
 func CreateSession(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	return openSession(at, cfg, true)
 }
 
-// openSession opens a journal, and a client with cfg on it. If create is true, a missing file is made. It also serves the readers of other
-// commands while the file is held.
+// openSession opens a journal, and a client with cfg on it. If create is true, a missing file is made. It also serves the readers of other commands while the file is
+// held.
 func openSession(at place.Place, cfg oncehttp.Config, create bool) (*Session, error) {
 	j, err := place.Open(at, create)
 	if err != nil {
@@ -267,8 +265,8 @@ func newSession(at place.Place, j persist.Journal, cfg oncehttp.Config) (*Sessio
 	return &Session{Client: c, Journal: j, Place: at}, nil
 }
 
-// markingInterrupted returns an observer that calls mark for each operation that ended unsent because the client was closed, and then calls
-// observe, which may be nil. So the log of forgotten operations can tell an interrupt from a failure.
+// markingInterrupted returns an observer that calls mark for each operation that ended unsent because the client was closed, and then calls observe, which may be nil.
+// So the log of forgotten operations can tell an interrupt from a failure.
 func markingInterrupted(observe func(context.Context, oncehttp.Event), mark func(persist.ID)) func(context.Context, oncehttp.Event) {
 	return func(ctx context.Context, e oncehttp.Event) {
 		if e.Kind == oncehttp.EventFinished && e.Outcome == oncehttp.OutcomeNotSent && e.Sends == 0 && errors.Is(e.Err, oncehttp.ErrClosed) {
@@ -280,8 +278,8 @@ func markingInterrupted(observe func(context.Context, oncehttp.Event), mark func
 	}
 }
 
-// OpenVisiting opens a session whose journal file is open only for the length of each call, so that several processes of the command send can
-// share it. It makes the file if there is none. A journal on a server is shared anyway, and is opened as usual.
+// OpenVisiting opens a session whose journal file is open only for the length of each call, so that several processes of the command send can share it. It makes the
+// file if there is none. A journal on a server is shared anyway, and is opened as usual.
 func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	if !at.IsFile() {
 		return OpenSession(at, cfg)
@@ -317,8 +315,8 @@ func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	return newSession(at, j, cfg)
 }
 
-// OpenReader opens a journal for reading. If another process holds the journal's file, it reads through that process. On a server it asks for
-// no right but to read. The session has no client.
+// OpenReader opens a journal for reading. If another process holds the journal's file, it reads through that process. On a server it asks for no right but to read. The
+// session has no client.
 func OpenReader(at place.Place) (*Session, error) {
 	at.Looks = true
 	if at.IsFile() {

@@ -97,8 +97,8 @@ func ReadSignature(name string, p *profile.Profile) (signature, error) {
 	return s, nil
 }
 
-// SignError returns an error about the file name of --sign. In its text the Go names of package sign are replaced by the names of the file's
-// members, which the user knows.
+// SignError returns an error about the file name of --sign. In its text the Go names of package sign are replaced by the names of the file's members, which the user
+// knows.
 func SignError(name string, err error) error {
 	text := strings.NewReplacer(
 		"Layout.Text", "layout: text", "Layout.Headers", "layout: headers", "Layout.Key", "the key of key_file", "Message.Key", "the key of key_file",
@@ -107,8 +107,8 @@ func SignError(name string, err error) error {
 	return &terminal.SaidError{Text: "--sign " + name + ": " + text, Err: err}
 }
 
-// key reads the secret or the key in the file key_file, which lies in dir unless its path is absolute. A private key signs; a public one is
-// enough for the mock server, which only verifies.
+// key reads the secret or the key in the file key_file, which lies in dir unless its path is absolute. A private key signs; a public one is enough for the mock server,
+// which only verifies.
 func (f *signFile) key(dir string) (sign.Key, error) {
 	algorithms := []sign.Algorithm{sign.HMACSHA256, sign.Ed25519, sign.ECDSAP256SHA256, sign.RSAPSSSHA512, sign.RSAPKCS1SHA256}
 	if !slices.Contains(algorithms, f.Algorithm) {
@@ -158,8 +158,8 @@ func parsePEM(text []byte) (private crypto.Signer, public crypto.PublicKey, err 
 	return signer, nil, nil
 }
 
-// signature returns the signature that the file describes: by a layout of the API's own, by HTTP message signatures, or for WeChat Pay. The
-// profile says where the idempotency key travels, which must be signed, too.
+// signature returns the signature that the file describes: by a layout of the API's own, by HTTP message signatures, or for WeChat Pay. The profile says where the
+// idempotency key travels, which must be signed, too.
 func (f *signFile) signature(key sign.Key, p *profile.Profile) (signature, error) {
 	header, elsewhere := "", p.Carrier.Place != profile.Header
 	if !elsewhere {

@@ -13,8 +13,8 @@ import (
 // WebhookSecretVariable is the variable that stands for --webhook-secret.
 const WebhookSecretVariable = "ONCEHTTP_WEBHOOK_SECRET"
 
-// WebhookSecrets returns the secrets by which events of an API are verified: those in the file of --webhook-secret @FILE, one a line, or else
-// those of the environment variable. It is an error if there is none. flag is the value of --webhook-secret.
+// WebhookSecrets returns the secrets by which events of an API are verified: those in the file of --webhook-secret @FILE, one a line, or else those of the environment
+// variable. It is an error if there is none. flag is the value of --webhook-secret.
 func WebhookSecrets(flag string) (all [][]byte, err error) {
 	text := []byte(os.Getenv(WebhookSecretVariable))
 	if flag != "" {

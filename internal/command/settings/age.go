@@ -13,12 +13,12 @@ import (
 // age is the value of a flag: a duration, of days as well. It is not negative.
 type age time.Duration
 
-// BindAge binds a flag to an age. Zero stands for none.
+// BindAge binds a flag whose value is a duration, days included, such as 3d. Zero means that it was not given.
 func BindAge(fs *pflag.FlagSet, to *time.Duration, name, usage string) {
 	fs.Var((*age)(to), name, usage+", such as 2h or 3d")
 }
 
-// Set reads the text of the flag.
+// Set implements pflag.Value: it reads the text of the flag.
 func (a *age) Set(text string) error {
 	d, err := ParseAge(text)
 	if err == nil {
@@ -35,12 +35,12 @@ func (a *age) String() string {
 	return time.Duration(*a).String()
 }
 
-// Type returns the kind of value for help texts.
+// Type implements pflag.Value: it returns the name of the kind of value in help texts.
 func (a *age) Type() string { return "age" }
 
 var errNoAge = errors.New("want a duration such as 30m, 2h or 3d")
 
-// ParseAge reads a duration or a number of days.
+// ParseAge reads a duration that is not negative, such as 2h, or a number of days, such as 3d.
 func ParseAge(text string) (time.Duration, error) {
 	const daysMax = 100_000
 	var days int

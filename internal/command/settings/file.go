@@ -21,7 +21,7 @@ import (
 // with the flag, or "batch.flag = value" for one. ONCEHTTP_CONFIG names the file; else it is oncehttp/config in
 // the user's configuration folder (XDG_CONFIG_HOME). Blank lines and lines beginning with # are skipped.
 
-// configPath returns the path of the file; named is true if ONCEHTTP_CONFIG names it.
+// configPath returns the path of the configuration file. named is true if ONCEHTTP_CONFIG names it: then it must exist. path is "" if there is no folder for it.
 func configPath() (path string, named bool) {
 	if path := os.Getenv("ONCEHTTP_CONFIG"); path != "" {
 		return path, true
@@ -55,7 +55,7 @@ func checkEmpty(cmd *cobra.Command) error {
 	return nil
 }
 
-// applyConfig sets the flags of cmd named by the file but not by the call.
+// applyConfig sets the flags that the configuration file names and that the call has not given. A missing file is no error unless ONCEHTTP_CONFIG names it.
 func applyConfig(cmd *cobra.Command) error {
 	path, named := configPath()
 	if path == "" {

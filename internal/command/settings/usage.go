@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// WantArgs checks the number of arguments, in words.
+// WantArgs returns a check that a command has least to most arguments. The parameter what names them in its errors.
 func WantArgs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -46,7 +46,7 @@ func Interrupted() error { return &ExitError{Status: ExitUnknown, Err: errors.Ne
 // ErrUnanswered is the end of a question by a signal.
 var ErrUnanswered = errors.New("interrupted; nothing was changed")
 
-// ExitWith returns nil for ExitOK, else an error without a text.
+// ExitWith returns an error with this exit status and no message; nil for ExitOK.
 func ExitWith(status int) error {
 	if status == ExitOK {
 		return nil
@@ -60,7 +60,7 @@ type withStatus interface {
 	Status() int
 }
 
-// StatusOf returns the exit status of err.
+// StatusOf returns the exit status for err: that which the error names itself, ExitOK for nil, and ExitUsage for any other error.
 func StatusOf(err error) int {
 	var ee *ExitError
 	var own withStatus

@@ -15,7 +15,7 @@ func ErrSameFile(out, other string) error {
 	return fmt.Errorf("--out %s is the same file as %s", out, other)
 }
 
-// SamePath reports whether two names lead to one file. The file need not exist yet.
+// SamePath reports whether two names lead to the same file, also by links. If one of the files does not exist yet, the absolute names are compared.
 func SamePath(a, b string) bool {
 	ia, errA := os.Stat(a)
 	ib, errB := os.Stat(b)
@@ -27,7 +27,7 @@ func SamePath(a, b string) bool {
 	return errA == nil && errB == nil && absA == absB
 }
 
-// OpenOut returns the file called name, emptied, or stdout if name is empty.
+// OpenOut opens the file called name for writing, emptied, or returns stdout if name is empty. closeOut closes the file, and leaves stdout open.
 func OpenOut(name string, stdout io.Writer) (w io.Writer, closeOut func() error, err error) {
 	if name == "" {
 		return stdout, func() error { return nil }, nil
@@ -69,7 +69,8 @@ func ReadBounded(name string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// CheckFolder finds out early that a file could not be written.
+// CheckFolder returns an error if the file called name could not be written: it is a folder or a journal, or its folder is missing. It is called before the work, so
+// that no result is lost. An empty name is none.
 func CheckFolder(name string) error {
 	if name == "" {
 		return nil

@@ -69,7 +69,7 @@ func (f *ReportFlags) Check(all []string) error {
 	return nil
 }
 
-// Said returns err after the name of its subject.
+// Said returns err as an error whose text begins with its subject, what, such as a flag; the prefixes of package report are left out.
 func Said(what string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "report: ")
 	return &SaidError{Text: what + ": " + strings.TrimPrefix(text, "known failures: "), Err: err}

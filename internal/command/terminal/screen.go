@@ -22,7 +22,7 @@ type Over interface {
 	Beneath() io.Writer
 }
 
-// IsTerminal reports whether a reader or writer is a terminal, or an [Over] one.
+// IsTerminal reports whether a reader or writer is a terminal. A writer wrapped around another one (Over) counts as the one beneath.
 func IsTerminal(w any) bool {
 	for {
 		over, is := w.(Over)

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// SpareJournal refuses to write over a file that is a journal, by its head. flag names the output; an absent file is none.
+// SpareJournal returns an error if the file called name is a journal, which an output would overwrite. flag names the output in the error. A missing file is free.
 func SpareJournal(flag, name string) error { return SpareOthers(flag, name, "") }
 
 // SpareOthers refuses to write over a file of something else: a journal, or any file that does not begin with begins, as each output of this command

@@ -23,8 +23,8 @@ func Say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format+"\n", args...)
 }
 
-// JoinExit adds the error of closing to the outcome of the work: without a successful close, data is not known to
-// be on disk.
+// JoinExit returns err, the outcome of the work, joined with the error of closing the journal or output. Without a successful close, data is not known to be on disk,
+// so that the exit status is ExitUnknown then.
 func JoinExit(err, closing error) error {
 	if closing == nil {
 		return err
@@ -53,7 +53,7 @@ func Once(err error) error {
 	return &SaidError{strings.Join(left, "\n"), err}
 }
 
-// Unsaid returns err, or nil if everything has been said.
+// Unsaid returns err; nil if it has no text, since it carries an exit status alone and its message was printed before.
 func Unsaid(err error) error {
 	if err == nil || err.Error() == "" {
 		return nil
@@ -61,8 +61,8 @@ func Unsaid(err error) error {
 	return err
 }
 
-// Confirm asks before an act with no way back. yes is the answer given by a flag. Without a terminal for the
-// question, it returns an error naming the flag.
+// Confirm asks the user before an act that cannot be undone. yes is true if --yes was given. It returns nil for a yes; without a terminal for the question, its error
+// names --yes.
 func (s Streams) Confirm(yes bool, warning string) error {
 	return s.ConfirmBy("--yes", yes, warning)
 }

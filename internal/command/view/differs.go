@@ -16,8 +16,8 @@ import (
 // namesMost is the limit of differing fields in the text.
 const namesMost = 5
 
-// Differences names the differences between a request and the one in the journal: never the values. If the latter is gone, only
-// its kept fields can be compared.
+// Differences names the parts in which a request differs from the recorded one under its key, such as "amount": never the values. standing is the record. If its
+// request is gone, only the values that the journal kept of it can be compared.
 func Differences(req, standing *persist.Record) string {
 	var names []string
 	add := func(differs bool, name string) {
@@ -46,7 +46,7 @@ func Differences(req, standing *persist.Record) string {
 	return strings.Join(names, ", ") + more
 }
 
-// keptDifferences returns the names of the differing kept fields.
+// keptDifferences returns the names of the fields of a request that differ from the values that the journal has kept of the recorded one.
 func keptDifferences(req, standing *persist.Record) []string {
 	fields := request.FieldsOf(req.Header, req.Body)
 	var names []string
@@ -85,7 +85,7 @@ func bodyDifferences(req, standing *persist.Record) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// memberTexts returns the values of a request's body by their pointers; nil if it is neither JSON nor a form.
+// memberTexts returns the values in a request's body by their JSON pointers; nil if the body is neither JSON nor a form.
 func memberTexts(rec *persist.Record) map[string]string {
 	texts := map[string]string{}
 	if form := request.FieldsOf(rec.Header, rec.Body).Form(); form != nil {
@@ -102,7 +102,7 @@ func memberTexts(rec *persist.Record) map[string]string {
 	return texts
 }
 
-// flatten puts the scalars of a JSON value into texts.
+// flatten adds each scalar inside a JSON value to texts, by its JSON pointer. pointer is that of value. An empty object or list counts as a scalar.
 func flatten(texts map[string]string, pointer string, value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -124,7 +124,7 @@ func flatten(texts map[string]string, pointer string, value any) {
 	}
 }
 
-// fieldName returns the name of a pointer for people: of a member of the whole, its name.
+// fieldName returns the name of a field for people: the member's name for a pointer to a top member, else the pointer.
 func fieldName(pointer string) string {
 	name := strings.TrimPrefix(pointer, "/")
 	if name == "" || strings.Contains(name, "/") {

@@ -31,7 +31,7 @@ func StateText(rec *persist.Record) string {
 	return rec.State.String()
 }
 
-// Roughly returns a duration in its largest unit, rounded down.
+// Roughly returns a duration in its largest unit, rounded down, such as "3h"; days begin at 48 hours.
 func Roughly(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -184,7 +184,7 @@ func Of(rec *persist.Record, parts Parts) Record {
 	return v
 }
 
-// keptView returns the kept fields by their pointers.
+// keptView returns the values that the journal keeps of a request, by their pointers; nil for a value that was left out.
 func keptView(rec *persist.Record) map[string]*string {
 	if len(rec.KeptFields) == 0 {
 		return nil
@@ -199,7 +199,8 @@ func keptView(rec *persist.Record) map[string]*string {
 	return view
 }
 
-// Body returns JSON as it is, other text as a string, the rest as base64.
+// Body returns a body for display in JSON: text is the body itself if it is JSON, or a JSON string of other text; binary is set for the rest, and encoded in base64
+// later.
 func Body(b []byte) (text json.RawMessage, binary []byte) {
 	switch {
 	case len(b) == 0:
@@ -212,7 +213,7 @@ func Body(b []byte) (text json.RawMessage, binary []byte) {
 	return nil, b
 }
 
-// utc keeps the zero time zero.
+// utc returns a time in UTC. The zero time stays as it is, so that it is left out of JSON.
 func utc(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
@@ -220,7 +221,8 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// SendingText returns the sender of an operation, and the end of its lease; "" if nobody is sending it. The record was prepared by seeing.
+// SendingText names the process that sends an operation, and the time until its lease ends; "" if no process does. The record must have been prepared for display: its
+// LeaseOwner is set only during a send.
 func SendingText(rec *persist.Record, now time.Time) string {
 	if rec.LeaseOwner == "" {
 		return ""
@@ -238,7 +240,7 @@ func SendingText(rec *persist.Record, now time.Time) string {
 	return "sent by " + who + ", free in " + Roughly(rec.LeaseUntil.Sub(now)+time.Second-1)
 }
 
-// actsOf returns the acts of a record. Those of a sealed one cannot be read: their place holds its standing.
+// actsOf returns the acts of persons in a record; nil for a sealed record, whose acts cannot be read.
 func actsOf(rec *persist.Record) []persist.Act {
 	if rec.Carrier == persist.CarrierSealed {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// Pathless takes the operation and the path off a file error, for a message with the file's name.
+// Pathless returns the cause of a file error without the operation and the path, for a message that names the file itself. Any other error is returned as it is.
 func Pathless(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -28,7 +28,7 @@ var causes = []struct {
 	{regexp.MustCompile(`\bdial tcp: lookup (\S+?)(?: on \S+)?: no such host`), "there is no host $1"},
 }
 
-// CauseWords returns text with the causes of failed connections in words.
+// CauseWords replaces the technical causes of failed connections in a text by words for the user.
 func CauseWords(text string) string {
 	for _, c := range causes {
 		text = c.is.ReplaceAllString(text, c.text)

@@ -33,7 +33,7 @@ func FlagWords(text string) string {
 	).Replace(secretWords(shapeWords(keyHeaderWords(otherFactsWords(naturalWords(text))))))
 }
 
-// OneLine spells err on one line, with "oncehttp: " once at its start.
+// OneLine returns the text of an error on one line, as the command prints it: with "oncehttp: " once at its start, and with flags in place of Go names.
 func OneLine(err error) string {
 	text := FlagWords(strings.Join(strings.Fields(err.Error()), " "))
 	if what, last, has := strings.Cut(text, "last attempt: "); has {
@@ -45,7 +45,8 @@ func OneLine(err error) string {
 // KeyHeaderMark stands between a profile's name and the header. It is no character of a header's name (RFC 9110 section 5.6.2).
 const KeyHeaderMark = "@"
 
-// keyHeaderWords names the flag in the client's error about an unknown profile of a record.
+// keyHeaderWords rewrites the client's error about a record whose profile it does not know, if the profile was made by --key-header: it names the flag to repeat. Any
+// other text is returned as it is.
 func keyHeaderWords(text string) string {
 	before, rest, _ := strings.Cut(text, `profile "`)
 	name, rest, _ := strings.Cut(rest, `" version "`)
@@ -62,12 +63,12 @@ func keyHeaderWords(text string) string {
 
 var shortCall = regexp.MustCompile(`Key\.Short\((\d+)\)`)
 
-// shapeWords replaces the names of a key's methods in an error of the client by the flags of the command.
+// shapeWords replaces a call of Key.Short in the client's error by the flag --key-short.
 func shapeWords(text string) string { return shortCall.ReplaceAllString(text, "--key-short $1") }
 
 var secretIndex = regexp.MustCompile(`SecretHeaders\[(\d+)\]`)
 
-// secretWords names the flag in place of a field's element in the client's error.
+// secretWords replaces SecretHeaders[i] in the client's error by the flag --secret-header and its number.
 func secretWords(text string) string {
 	return secretIndex.ReplaceAllStringFunc(text, func(element string) string {
 		i, _ := strconv.Atoi(secretIndex.FindStringSubmatch(element)[1]) // it has digits only
@@ -85,7 +86,8 @@ const NaturalMark = "~already-done"
 // DoneMark stands behind the name of a profile with the verdicts of --done. So a client without them sends nothing for its records.
 const DoneMark = "~done"
 
-// otherFactsWords names the flags in the client's error about an operation that was begun with other ones.
+// otherFactsWords rewrites the client's error about an operation begun under other rules for answers, if flags such as --done made them: it names the flags to repeat.
+// Any other text is returned as it is.
 func otherFactsWords(text string) string {
 	before, rest, found := strings.Cut(text, `its profile "`)
 	name, rest, _ := strings.Cut(rest, `", version "`)
@@ -96,7 +98,8 @@ func otherFactsWords(text string) string {
 	return before + "the operation was begun with other values of --already-done, --lookup, --same, --done, --declined or --unknown: say those again, or settle it" + after
 }
 
-// naturalWords names the flags in the client's error about an unknown profile of a record.
+// naturalWords rewrites the client's error about a record whose profile it does not know, if the profile was made by --already-done or --done: it names the flags to
+// repeat. Any other text is returned as it is.
 func naturalWords(text string) string {
 	before, rest, _ := strings.Cut(text, `profile "`)
 	name, rest, _ := strings.Cut(rest, `" version "`)

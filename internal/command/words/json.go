@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// JSONString spells s as a JSON string, "<" and the like as they are.
+// JSONString returns s as a JSON string. Characters such as "<" stay as they are, which encoding/json would escape.
 func JSONString(s string) string { return string(AppendJSON(nil, s)) }
 
 // AppendJSON appends s as a JSON string, as JSONString returns it.
@@ -21,6 +21,5 @@ func AppendJSON(b []byte, s string) []byte {
 	return append(b, bytes.TrimSuffix(escaped.Bytes(), []byte("\n"))...)
 }
 
-// needsEscape reports whether a character may stand otherwise in a JSON string than as
-// it is. It leaves all but plain ASCII to package json.
+// needsEscape reports whether a string with this character is left to package json: any but plain ASCII, quotes and backslashes.
 func needsEscape(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }

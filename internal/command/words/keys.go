@@ -28,7 +28,7 @@ func EndsKey(text, key string) bool {
 	return text != "" && strings.HasSuffix(key, ":"+text)
 }
 
-// KeySpellings returns the other ways to write a key.
+// KeySpellings returns other ways in which a person may write a key: without the first word of generated keys, and with percent-encoded characters decoded.
 func KeySpellings(key string) []string {
 	bare := strings.TrimPrefix(key, KeyPrefix)
 	spellings := []string{bare}

@@ -10,7 +10,7 @@ import (
 // IsPointer reports whether a name is a JSON pointer and not the name of a column.
 func IsPointer(name string) bool { return strings.HasPrefix(name, "/") }
 
-// CheckPointers refuses fields with the start of a pointer that are none.
+// CheckPointers returns an error for a name that begins like a JSON pointer and is none, by a wrong "~". Other names are columns, and pass.
 func CheckPointers(names []string) error {
 	for _, name := range names {
 		rest := strings.NewReplacer("~0", "", "~1", "").Replace(name)

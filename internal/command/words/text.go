@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ShellQuote spells text as one word of a shell.
+// ShellQuote returns text as one word of a shell: as it is if it has harmless characters only, else in quotes. It is for commands that the user may copy.
 func ShellQuote(text string) string {
 	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(":._~%=/@+-", r))
@@ -80,7 +80,7 @@ func Quoted(list []string) []string {
 	return q
 }
 
-// AccountName returns the name given to persist.Account for a record's account.
+// AccountName returns the name of an account as the user gave it, from the account in a record. That also has header values, and is escaped.
 func AccountName(account string) string {
 	name, _, _ := strings.Cut(account, "|")
 	if plain, err := url.PathUnescape(name); err == nil {
