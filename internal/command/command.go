@@ -31,7 +31,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/work"
 )
 
-// Main runs the command of this process, and exits.
+// Main runs the command in this process with its arguments and streams, and exits with its status. It is the whole of package main.
 func Main() {
 	// If a reader (a pager, head) goes away, the write fails. The process must not
 	// die in the middle of an attempt because of it.
@@ -140,7 +140,7 @@ is unknown, pending or still to do: run the same command again. 3 outranks 1. Fo
 	return cmd
 }
 
-// flagError returns the fault of a flag, with the command for the list of flags.
+// flagError returns the error of cobra about a flag in words for the user: the kind of value, the flag probably meant, and the command for help.
 func flagError(cmd *cobra.Command, err error) error {
 	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
 		err = fmt.Errorf("--%s %q: %w", wrong.GetFlag().Name, words.Clip(wrong.GetValue()), settings.WantedValue(wrong.GetFlag(), wrong.Unwrap()))
@@ -148,7 +148,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s; see %s --help", err, nearFlag(cmd, err), cmd.CommandPath())
 }
 
-// nearFlag asks for the flag that an unknown one is most likely meant as; "" if there is none.
+// nearFlag returns a text such as " (--journal?)" with the flag probably meant by an unknown one; "" if none is near, or for another error.
 func nearFlag(cmd *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {

@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// completeFlags gives the shells the values of flags with a short list of words, below cmd as well.
+// completeFlags registers, for cmd and all commands below it, the words that a shell offers for flags with a short list of values.
 func completeFlags(cmd *cobra.Command) {
 	for name, wordsOf := range flagWordsOf() {
 		if cmd.LocalFlags().Lookup(name) == nil {
@@ -38,7 +38,8 @@ func completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// flagWordsOf returns the words of flags. A profile may be a file, too; the shell is told nothing of files here.
+// flagWordsOf returns the words that a shell offers for a flag, by the flag's name. A value may also be another, such as a profile's file; the shell is offered no
+// files.
 func flagWordsOf() map[string]func(*cobra.Command) []string {
 	of := func(words ...string) func(*cobra.Command) []string {
 		return func(*cobra.Command) []string { return words }

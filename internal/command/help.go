@@ -27,7 +27,7 @@ func ReaderLeft(cmd *cobra.Command, err error) bool {
 	return false
 }
 
-// versionCommand is --version as a command.
+// versionCommand returns the command oncehttp version, which prints the same as --version.
 func versionCommand(s terminal.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",

@@ -25,7 +25,7 @@ type bank struct {
 	kill    chan struct{}
 }
 
-// OpenBank returns a server of payments with faults, drawn by seed. It is closed at the end of the test.
+// OpenBank returns a test server of payments that loses requests and answers at random, by seed. It is closed at the end of the test.
 func OpenBank(t *testing.T, seed uint64) *bank {
 	t.Helper()
 	mix, err := mockserver.ParseFaults("drop-after=0.2,drop-before=0.05,cut-body=0.05,503=0.03")
@@ -70,7 +70,7 @@ func (b *bank) answer(key string) string {
 	return b.answers[key]
 }
 
-// KillAt returns a channel. It is closed when the n-th request from now arrives, at once for 0.
+// KillAt returns a channel that is closed when the n-th request from now arrives; for 0 it is closed at once. A test kills the command then.
 func (b *bank) KillAt(n int) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,7 +81,7 @@ func (b *bank) KillAt(n int) <-chan struct{} {
 	return b.kill
 }
 
-// count counts a payment down. At the last one it closes b.kill.
+// count counts each arriving request. At the n-th one since KillAt(n) it closes the channel that KillAt has returned.
 func (b *bank) count() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,8 +90,8 @@ func (b *bank) count() {
 	}
 }
 
-// Check compares printed answers with the server's own, and remembers the number of sends of their keys. After its answer was printed,
-// no key is sent again.
+// Check compares the printed answers with those that the server gave, and writes the number of sends of each key to sends. A key whose answer was printed before must
+// not have been sent again.
 func (b *bank) Check(t *testing.T, lines []results.Line, sends map[string]int) {
 	t.Helper()
 	for _, l := range lines {

@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command"
 )
 
-// Blocking is a server that answers nothing until release; arrived is closed when the first request has come. What it does not
-// answer breaks off.
+// Blocking returns a server that answers nothing. arrived is closed when its first request has come. Each request waits until the test closes release, and its
+// connection then breaks off. A request with the key "waits" breaks off at once.
 func Blocking(t *testing.T) (url string, arrived, release chan struct{}) {
 	t.Helper()
 	arrived, release = make(chan struct{}), make(chan struct{})
@@ -26,7 +26,7 @@ func Blocking(t *testing.T) (url string, arrived, release chan struct{}) {
 	return s.URL, arrived, release
 }
 
-// Beside runs a command until its request has arrived, and returns a function for waiting for its end.
+// Beside starts the command with args in a goroutine, and returns once its request has arrived at a server. The test calls end to wait for the end of the command.
 func Beside(arrived <-chan struct{}, args ...string) (end func() Ran) {
 	done := make(chan Ran, 1)
 	go func() {

@@ -47,7 +47,7 @@ func (r Ran) Want(t *testing.T, status int) Ran {
 	return r
 }
 
-// Usage fails the test unless the call ended with status 2 and this one line.
+// Usage fails the test unless the command refused its call: exit status 2, nothing on stdout, and this one line on stderr.
 func (r Ran) Usage(t *testing.T, line string) {
 	t.Helper()
 	r.Want(t, terminal.ExitUsage)
@@ -59,7 +59,7 @@ func (r Ran) Usage(t *testing.T, line string) {
 	}
 }
 
-// Lines reads stdout as batch prints it.
+// Lines returns the result lines on stdout, JSON as batch prints it. An unknown member fails the test.
 func (r Ran) Lines(t *testing.T) []results.Line {
 	t.Helper()
 	var all []results.Line
@@ -75,7 +75,7 @@ func (r Ran) Lines(t *testing.T) []results.Line {
 	return all
 }
 
-// Only returns the one line of stdout.
+// Only returns the result line on stdout, and fails the test unless there is exactly one.
 func (r Ran) Only(t *testing.T) results.Line {
 	t.Helper()
 	all := r.Lines(t)
@@ -97,7 +97,7 @@ func WriteFile(t *testing.T, name, text string) string {
 	return name
 }
 
-// Tree returns every file below dir with its content.
+// Tree returns the path and content of every file below dir, sorted, so that a test can compare a folder before and after.
 func Tree(t *testing.T, dir string) []string {
 	t.Helper()
 	var files []string
@@ -150,12 +150,12 @@ func Serve(t *testing.T, handle http.HandlerFunc) *Counted {
 	return c
 }
 
-// Refusing fails the test when anything is sent to it.
+// Refusing returns a server to which nothing must be sent: any request fails the test.
 func Refusing(t *testing.T) *Counted {
 	return Serve(t, func(http.ResponseWriter, *http.Request) { t.Error("something was sent") })
 }
 
-// Orders returns a CSV file of n rows.
+// Orders returns the text of a CSV file with a header and n rows of orders, all different.
 func Orders(n int) string {
 	var b strings.Builder
 	b.WriteString("user,order_id,amount\n")
@@ -168,7 +168,7 @@ func Orders(n int) string {
 // Itoa returns the number in digits.
 func Itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
 
-// Fast makes attempts follow each other at once, and pending operations due at once.
+// Fast returns the arguments with flags for waits of almost no time, so that retries follow at once.
 func Fast(args ...string) []string {
 	return append(args, "--min-delay", "1ns", "--max-delay", "1ns")
 }

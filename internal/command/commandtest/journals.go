@@ -17,7 +17,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/view"
 )
 
-// DoubtJournal has the orders 1 (done), 2 (pending), 3 (held) and 4 (abandoned), of 1.00 EUR each.
+// DoubtJournal makes a journal by running batch, and returns its path. It has the orders 1 (done), 2 (pending), 3 (held) and 4 (abandoned), of 1.00 EUR each.
 func DoubtJournal(t *testing.T) string {
 	t.Helper()
 	s := Serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func DoubtJournal(t *testing.T) string {
 	return j
 }
 
-// AuditJournal has the orders 1 to 7: 4 declined, 5 and 6 unknown, the rest done. args
+// AuditJournal makes a journal for tests of audit by running batch, and returns its path. It has the orders 1 to 7: 4 declined, 5 and 6 unknown, the rest done. args
 // are more arguments of batch.
 func AuditJournal(t *testing.T, args ...string) string {
 	t.Helper()
@@ -58,7 +58,7 @@ func AuditJournal(t *testing.T, args ...string) string {
 	return file + ".oncehttp.db"
 }
 
-// Prune drops all answers and requests of final operations.
+// Prune drops the answers and requests of ended operations from a journal of AuditJournal. Exactly five must have ended.
 func Prune(t *testing.T, journal string) {
 	t.Helper()
 	if got := Run(t, "journal", "prune", "--journal", journal, "--keep-answer", "-1s", "--yes").Want(t, terminal.ExitOK); got.Out != "pruned: 5 records\n" {
@@ -76,7 +76,7 @@ func SeenAs(t *testing.T, journal, key string, flags ...string) string {
 	return v.Seen
 }
 
-// EnqueueOne enqueues one operation, as a program would.
+// EnqueueOne writes one pending operation to a journal, as a program would by Enqueue, and closes the journal. Nothing is sent.
 func EnqueueOne(t *testing.T, journal, target, key, body string) {
 	t.Helper()
 	at, err := place.Parse(journal)
@@ -146,7 +146,8 @@ func Readers(t *testing.T, journal string) map[string]string {
 	return roles
 }
 
-// SameView reports whether a view shows the same to both, but for ages and names of files.
+// SameView reports whether a command has printed the same in two runs, a and b. view is the name of the command: some print ages or names of files, so that only their
+// numbers of lines are compared.
 func SameView(view string, a, b Ran) bool {
 	exact := slices.Contains([]string{"list", "list of a key", "show", "verify", "export"}, view)
 	return a.Status == b.Status && (a.Out == "") == (b.Out == "") && strings.Count(a.Out, "\n") == strings.Count(b.Out, "\n") && (!exact || a.Out == b.Out)

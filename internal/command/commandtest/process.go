@@ -17,7 +17,8 @@ import (
 // AsCommand makes the test binary be the command, so a test can kill one.
 const AsCommand = "ONCEHTTP_TEST_AS_COMMAND"
 
-// RunTests is TestMain of each package with tests of the command.
+// RunTests is called as TestMain by each package with tests of the command. In a process that a test has started as the command, it runs the command instead of tests.
+// It hides the user's configuration from the tests.
 func RunTests(m *testing.M) {
 	if os.Getenv(AsCommand) != "" {
 		command.Main()
@@ -68,7 +69,7 @@ func Command(t *testing.T, kill <-chan struct{}, args ...string) (status int, st
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// Child returns the command in a process of its own, not yet started, and its stderr.
+// Child returns a process that runs the command with args, not yet started, and the buffer that gets its stderr.
 func Child(t *testing.T, args ...string) (*osexec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := osexec.CommandContext(t.Context(), os.Args[0], args...)
@@ -78,7 +79,7 @@ func Child(t *testing.T, args ...string) (*osexec.Cmd, *bytes.Buffer) {
 	return cmd, &errs
 }
 
-// Status waits for the command's end.
+// Status waits for the end of a started command, and returns its exit status; -1 if a signal has killed it.
 func Status(t *testing.T, cmd *osexec.Cmd) int {
 	t.Helper()
 	err := cmd.Wait()

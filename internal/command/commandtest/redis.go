@@ -16,7 +16,7 @@ import (
 // Journal returns the URL of the journal on the server.
 func (s *RedisServer) Journal() string { return "redis://" + s.Address + "/0?keep_key=forever" }
 
-// Client returns a client beside the journal.
+// Client returns a client of the server, for tests that look at the data beside the journal. It waits until the server answers.
 func (s *RedisServer) Client(t *testing.T) *goredis.Client {
 	t.Helper()
 	client := goredis.NewClient(&goredis.Options{Addr: s.Address})
@@ -29,7 +29,7 @@ func (s *RedisServer) Client(t *testing.T) *goredis.Client {
 	return client
 }
 
-// Fill empties the server's folder, and writes these files there.
+// Fill replaces all files in the server's folder by these, given by name with their content, as a restore from a backup does. The server must not run.
 func (s *RedisServer) Fill(t *testing.T, files map[string]string) {
 	t.Helper()
 	if err := os.RemoveAll(s.Dir); err != nil {
@@ -74,7 +74,7 @@ func OwnRedis(t *testing.T, settings ...string) *RedisServer {
 	return s
 }
 
-// Kill ends the server at once.
+// Kill ends the server at once, without a chance to write its data.
 func (s *RedisServer) Kill() {
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait() // it was killed

@@ -22,7 +22,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/work"
 )
 
-// Enqueue enqueues POSTs to target under the keys w:0 to w:n-1, and leaves the journal.
+// Enqueue writes n pending POSTs to target to a journal, under the keys w:0 to w:n-1, and closes the journal. Nothing is sent. header are the names of headers that
+// each request has.
 func Enqueue(t *testing.T, journal, target string, n int, header ...string) {
 	t.Helper()
 	at, err := place.Parse(journal)
@@ -64,14 +65,14 @@ type lockedText struct {
 	text strings.Builder
 }
 
-// Write appends.
+// Write implements io.Writer, also for several goroutines. It appends p to the text.
 func (l *lockedText) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-// Await waits until the written text matches, and returns the last submatch.
+// Await waits until the written text matches a regular expression, and returns its last submatch. It fails the test after a time.
 func (l *lockedText) Await(t *testing.T, pattern string) string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)

@@ -150,7 +150,7 @@ func knownName(root *cobra.Command, of, flag string) error {
 	return nil
 }
 
-// commandIs reports whether cmd, or a command above it, has this name.
+// commandIs reports whether cmd, or a command above it, such as journal for journal list, has this name. A line of the configuration file for that name then holds.
 func commandIs(cmd *cobra.Command, name string) bool {
 	for ; cmd != nil; cmd = cmd.Parent() {
 		if cmd.Name() == name {
