@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
@@ -135,10 +136,7 @@ func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.
 	case err != nil:
 	case which != "":
 		l.Error.Message += "; what differs: " + which
-		if rec.State == persist.StatePending {
-			l.Stands = results.StandsPending
-			l.Error.Message += "; that one is pending"
-		}
+		standsOpen(l, &rec)
 		if b.flags.Declines.FinallyRefused(&rec) {
 			l.Stands = results.StandsRefused
 			l.Error.Message += fmt.Sprintf("; that one was refused for certain: --generation %d sends this one under a new key", generation+1)
@@ -308,9 +306,27 @@ func isCollided(l *results.Line) bool {
 // collided returns the result line of a row whose key is in the journal with other content: nothing was sent, and the recorded answer is not this row's. what names the
 // recorded operation in the message; which names the differences.
 func collided(rec *persist.Record, what, which string) results.Line {
-	return results.Line{
+	l := results.Line{
 		Key: rec.Key, Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), Exit: terminal.ExitRefused,
 		Error: &results.LineError{Code: "key_reused", Message: what + " is " + rec.State.String() + " with other content than this row (" + which + "), so that nothing was sent"},
+	}
+	standsOpen(&l, rec)
+	return l
+}
+
+// standsOpen marks the line of a mismatched row whose key stands for another request that is pending or held: something is still to be done then, although not for the row.
+func standsOpen(l *results.Line, rec *persist.Record) {
+	switch rec.State {
+	case persist.StatePending:
+		l.Stands = results.StandsPending
+	case persist.StateHeld:
+		l.Stands = results.StandsHeld
+	default:
+		return
+	}
+	l.Exit = terminal.ExitUnknown
+	if l.Error != nil && !strings.Contains(l.Error.Message, " is "+rec.State.String()+" with other content") {
+		l.Error.Message += "; that one is " + rec.State.String()
 	}
 }
 

@@ -84,6 +84,7 @@ const (
 	StandsElsewhere Standing = iota // another request
 	StandsRefused                   // another request, which was refused for certain
 	StandsPending                   // another request, which is pending
+	StandsHeld                      // another request, which is held
 	StandsReplaced                  // this request, in whose place a person has begun another operation
 )
 

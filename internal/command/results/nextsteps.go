@@ -69,6 +69,9 @@ func (g Group) nextStep(journal string, generation int) string {
 		if g.stands == StandsRefused && anew != "" {
 			return "the key stands for another request, which was refused for certain; " + anew
 		}
+		if g.stands == StandsHeld {
+			return "the key stands for another request, which is held: oncehttp journal stuck --journal " + journal
+		}
 		if g.stands == StandsPending {
 			return "the key stands for another request, which is pending, and with which this command does not go on: oncehttp journal resume --journal " + journal + " does; oncehttp journal show KEY --journal " + journal
 		}

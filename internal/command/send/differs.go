@@ -1,6 +1,7 @@
 package send
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -68,4 +69,25 @@ func (f *sendFlags) distrusts(ctx context.Context, ses *session.Session, cfg onc
 		}
 	}
 	return &terminal.ExitError{Status: l.Exit, Err: fmt.Errorf("%q: %s", l.Key, l.Why())}
+}
+
+// lacksAccount refuses a send without --account whose key stands in the journal for the same request of a named account: that was forgotten, and the request would be
+// sent once more. An empty --account that was said is meant.
+func (f *sendFlags) lacksAccount(ctx context.Context, ses *session.Session, cfg oncehttp.Config, req *http.Request) error {
+	if f.key == "" || f.Account != "" || f.accountSaid || ses.Journal == nil {
+		return nil
+	}
+	prepared, err := prepare(cfg, req, oncehttp.Key(f.key))
+	if err != nil {
+		return nil // the client says it
+	}
+	for rec, err := range ses.Journal.List(ctx, persist.Query{AllAccounts: true, Key: f.key}) {
+		if err != nil {
+			return nil // so it does of this
+		}
+		if name := words.AccountName(rec.Account); name != "" && rec.Recipe == prepared.Recipe && bytes.Equal(rec.Fingerprint, prepared.Fingerprint) {
+			return fmt.Errorf("%q was sent for the account %q; say --account %s, which goes on there, or --account '' if it is to be sent for the unnamed one, too; nothing was sent", f.key, name, words.ShellQuote(name))
+		}
+	}
+	return nil
 }

@@ -26,17 +26,18 @@ import (
 // sendFlags are the flags of send, as given.
 type sendFlags struct {
 	session.ClientFlags
-	key     string
-	shape   session.KeyShape
-	method  string
-	data    []string
-	user    string
-	keep    []string
-	drop    bool // the request, once it is done
-	out     string
-	include bool
-	json    bool
-	silent  bool
+	key         string
+	accountSaid bool // --account was given, also if it is empty
+	shape       session.KeyShape
+	method      string
+	data        []string
+	user        string
+	keep        []string
+	drop        bool // the request, once it is done
+	out         string
+	include     bool
+	json        bool
+	silent      bool
 }
 
 // Command returns the command oncehttp send.
@@ -72,6 +73,7 @@ with the same key, goes on, unless a line on stderr says that nothing more is se
       --key idemp:order:u1:o7 --journal payments.db -i`,
 		Args: settings.WantArgs(1, 2, "METHOD and URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.accountSaid = cmd.Flags().Changed("account")
 			if cmd.Flags().Changed("key") && f.key == "" {
 				return errors.New("--key is empty")
 			}
@@ -178,6 +180,9 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	})
 	defer stopClosing()
 	if err := f.KeepDeclines(ctx, ses, func(text string) { f.note(s, "%s", text) }); err != nil {
+		return errors.Join(err, ses.Close())
+	}
+	if err := f.lacksAccount(ctx, ses, cfg, request()); err != nil {
 		return errors.Join(err, ses.Close())
 	}
 	if err := f.distrusts(ctx, ses, cfg, request(), s); err != nil {
