@@ -46,11 +46,11 @@ first send is held: somebody else may have used the number.
 
 Some APIs decline inside a 200. Say how: --declined '/resultCode=Refused' is a
 JSON pointer into the answer's body and the text that stands there; of the first of
-a list of errors it is '/errors/0/message=no money'. It names the
-result alone. Where a 2xx proves nothing by itself, say what does: with --done
-'/status=succeeded' any other 2xx is held, is refused by --declined, and is held by
---unknown '/status=processing' whatever else it says. Say the same of each run: they
-judge what is begun with them. The end of an earlier run stands, and batch says how
+a list of errors it is '/errors/0/message=no money' (a GraphQL answer with errors and no
+data it judges beside --done alone). It names the result alone. Where a 2xx proves
+nothing by itself, say what does: with --done '/status=succeeded' any other 2xx is held,
+is refused by --declined, and is held by --unknown '/status=processing' whatever else it
+says. Say the same of each run: they judge what is begun with them. The end of an earlier run stands, and batch says how
 many rows were judged without; --declined names the results of these, too.`
 
 const exitCodesTopic = `  0  all well

@@ -140,7 +140,7 @@ func (a *audit) total(rec *persist.Record) {
 	if a.flags.amount == "" {
 		return
 	}
-	c := a.declinesFor(rec).ClassOfRecord(rec)
+	c := a.declines.ClassOfRecord(rec)
 	if m, why := a.moneyOf(rec); why != "" {
 		a.totals.AddWithout(c)
 	} else {
@@ -162,21 +162,29 @@ func (u *units) agree(m *money, r *exportRow) bool {
 type scale struct{ compared, minorThere, minorHere int }
 
 // add counts a compared operation, and whether its amount would agree with cents on one side and major units on the other. At the end, hint tells if all would. agree
-// compares the amount in given units.
-func (s *scale) add(agree func(units) bool) {
+// compares the amount in given units. An amount that is written with decimals is in no cents: ours and theirs say that those of a side have none.
+func (s *scale) add(agree func(units) bool, ours, theirs bool) {
 	s.compared++
-	if agree(units{theirs: UnitMinor, ours: UnitMajor}) {
+	if theirs && agree(units{theirs: UnitMinor, ours: UnitMajor}) {
 		s.minorThere++
 	}
-	if agree(units{theirs: UnitMajor, ours: UnitMinor}) {
+	if ours && agree(units{theirs: UnitMajor, ours: UnitMinor}) {
 		s.minorHere++
 	}
+}
+
+// withoutDecimals reports whether no row has an amount that is written with decimals.
+func withoutDecimals(rows []indexedRow) bool {
+	return !slices.ContainsFunc(rows, func(r indexedRow) bool {
+		d, err := results.ParseDecimal(r.Amount)
+		return err != nil || d.Scale > 0
+	})
 }
 
 // hint returns a line with the values of --unit and --our-unit by which all compared amounts would agree; "" if there are none. differing is the number of amounts that
 // differ as compared; with 0 no hint is needed.
 func (s *scale) hint(differing int) string {
-	const text = "units: every compared amount agrees with cents %s and major units %s: say --unit %s --our-unit %s"
+	const text = "units: every compared amount agrees with cents %s and major units %s: if that is how they count, say --unit %s --our-unit %s; else each is wrong by a hundred times or the like"
 	switch {
 	case differing == 0:
 		return ""

@@ -356,7 +356,7 @@ func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error
 	agree := func(u units) bool {
 		return slices.ContainsFunc(rows, func(r indexedRow) bool { return u.agree(&m, &r.exportRow) })
 	}
-	a.scale.add(agree)
+	a.scale.add(agree, m.amount.Scale <= 0, withoutDecimals(rows))
 	if agree(a.flags.units) {
 		return nil
 	}

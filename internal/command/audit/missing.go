@@ -47,6 +47,7 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 	case isUnread(rec, results.Result(x.Here)):
 		return a.blind(x, unreadAnswer+theirWord(others))
 	case a.maybeDeclined(rec):
+		x.Here = string(results.Unknown)
 		return a.blind(x, "its answer was pruned, so that --declined cannot be looked up in it, and "+theirWord(others))
 	case a.notDone(rec, &x, others):
 	case a.nearEdge(at):

@@ -17,7 +17,7 @@ func TestAuditNamesUnits(t *testing.T) {
 	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	file := commandtest.WriteFile(t, "in.csv", "order,amount,currency\n1,1.00,EUR\n2,2.50,EUR\n")
 	commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{order}")...).Want(t, terminal.ExitOK)
-	hint := "units: every compared amount agrees with cents there and major units here: say --unit minor --our-unit major\n"
+	hint := "units: every compared amount agrees with cents there and major units here: if that is how they count, say --unit minor --our-unit major; else each is wrong by a hundred times or the like\n"
 	for name, c := range map[string]struct {
 		rows string
 		args []string
@@ -25,6 +25,8 @@ func TestAuditNamesUnits(t *testing.T) {
 	}{
 		"one unit":        {"1,100,EUR\n2,250,EUR\n", []string{"--unit", "minor"}, true},
 		"no unit":         {"1,100,EUR\n2,250,EUR\n", nil, true},
+		"cents with a point": {"1,100.00,EUR\n2,250.00,EUR\n", nil, false},
+		"ours with a point": {"1,0.01,EUR\n2,0.025,EUR\n", nil, false},
 		"one is no cents": {"1,100,EUR\n2,251,EUR\n", []string{"--unit", "minor"}, false},
 	} {
 		export := commandtest.WriteFile(t, "export.csv", "order,amount,currency\n"+c.rows)

@@ -53,7 +53,7 @@ does not answer asks). All rows of a file up to 65,536 are looked for,
 and of a larger one that many or half as many, evenly spread, which a line says; in each
 folder 1,000 journals, the newest first, for ten seconds in all. If journals were left
 out, it asks, too; one that cannot be read is warned about. A file asks also if half of
-its rows were begun before under other keys, or under the same keys for another
+its rows were begun before under other keys, or any under the same key for another
 --account, in this journal or one beside it: they are sent once more then. That is
 searched in up to 65,536 rows, in the newest records of the 20 newest journals, and for
 five seconds in others. A file whose journal was moved or deleted while a batch had it

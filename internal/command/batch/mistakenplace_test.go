@@ -32,6 +32,9 @@ func TestAnotherAccountAsks(t *testing.T) {
 			}
 		}
 	}
+	grown := commandtest.WriteFile(t, filepath.Join(dir, "in.csv"), "id\n1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+	batch(grown).Want(t, terminal.ExitUsage) // fewer than half of its rows
+	commandtest.WriteFile(t, paid, "id\n1\n2\n3\n")
 	batch(paid, "--account", "shop").Want(t, terminal.ExitOK)
 	if n := s.Sends.Load(); n != 3 {
 		t.Errorf("%d sends, want 3", n)

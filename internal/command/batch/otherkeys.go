@@ -93,7 +93,7 @@ func (o *otherKeys) warning(b *batch, own string) string {
 
 // checkOtherKeys asks, before anything is sent, if the requests of half of the rows or more were begun under other keys: in the journal of the batch, or,
 // for a journal of the file's own, in one beside it. The keys say that they are other operations, such as those of another month, or are a mistake that pays
-// each row twice. Of fewer rows it warns. --strict refuses without a question.
+// each row twice. Of fewer rows it warns, but it asks for one that stands under its own key for another account. --strict refuses without a question.
 func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Place) error {
 	if f.newJournal || b.without != "" || f.generation > 1 || b.survey.rows == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Plac
 		switch {
 		case f.strict:
 			return fmt.Errorf("%s; nothing was sent, because of --strict", warning)
-		case 2*found.rows >= len(b.survey.sample.rows):
+		case found.account != "" || 2*found.rows >= len(b.survey.sample.rows): // a forgotten account, whatever was added to the file since
 			return f.askNew(b, warning)
 		}
 		terminal.Say(b.streams.Err, "warning: %s", warning)

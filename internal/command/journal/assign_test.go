@@ -121,7 +121,7 @@ func TestAssignAll(t *testing.T) {
 	commandtest.Run(t, send("doubt")...).Want(t, terminal.ExitUnknown)
 	commandtest.Run(t, send("both", "--account", "shop")...).Want(t, terminal.ExitOK)
 	for _, key := range []string{"both", "done", "settled"} {
-		commandtest.Run(t, send(key)...).Want(t, terminal.ExitOK)
+		commandtest.Run(t, send(key, "--account", "")...).Want(t, terminal.ExitOK)
 	}
 	commandtest.Run(t, send("bobs", "--account", "bob")...).Want(t, terminal.ExitOK)
 	all := []string{"journal", "assign", "--all", "--account", "shop", "--yes", "--journal", j}

@@ -21,7 +21,7 @@ import (
 func Lesson(p *profile.Profile, err error) string {
 	var e *oncehttp.Error
 	if errors.As(err, &e) && e.Answer != nil && failedAsGraphQL(e) {
-		return "look there, and settle it; of other operations say what such answers mean: --done '/data/FIELD=TEXT', beside it --declined '/errors/0/extensions/code=TEXT' and --unknown"
+		return "look there, and settle it; of other operations say what such answers mean: --done '/data/FIELD=TEXT', beside it --declined '/errors/0/extensions/code=TEXT', which alone does not judge such an answer, and --unknown"
 	}
 	if e == nil || e.Answer == nil || e.Sends < 2 || e.State != persist.StatePending || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
 		return ""

@@ -128,7 +128,7 @@ func TestGraphQLFailureIsTaught(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"errors":[{"message":"no","extensions":{"code":"NO_FUNDS"}}],"data":null}`)
 	})
-	const cause, lesson = "answered 200 with errors and no data, as a GraphQL API says that it failed; ", "say what such answers mean: --done '/data/FIELD=TEXT', beside it --declined '/errors/0/extensions/code=TEXT' and --unknown"
+	const cause, lesson = "answered 200 with errors and no data, as a GraphQL API says that it failed; ", "say what such answers mean: --done '/data/FIELD=TEXT', beside it --declined '/errors/0/extensions/code=TEXT', which alone does not judge such an answer, and --unknown"
 	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\na\n")
 	args := []string{"batch", file, "--url", s.URL + "/api", "--key", "o:{id}", "--body", `{"query":"query {{ pay(id: \"{id}\") {{ id }} }}"}`}
 	if got := commandtest.Run(t, args...).Want(t, terminal.ExitUnknown).Out; !strings.Contains(got, cause) || !strings.Contains(got, lesson) || !strings.Contains(got, `"result":"held"`) {
