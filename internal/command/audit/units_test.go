@@ -23,11 +23,11 @@ func TestAuditNamesUnits(t *testing.T) {
 		args []string
 		want bool
 	}{
-		"one unit":        {"1,100,EUR\n2,250,EUR\n", []string{"--unit", "minor"}, true},
-		"no unit":         {"1,100,EUR\n2,250,EUR\n", nil, true},
+		"one unit":           {"1,100,EUR\n2,250,EUR\n", []string{"--unit", "minor"}, true},
+		"no unit":            {"1,100,EUR\n2,250,EUR\n", nil, true},
 		"cents with a point": {"1,100.00,EUR\n2,250.00,EUR\n", nil, false},
-		"ours with a point": {"1,0.01,EUR\n2,0.025,EUR\n", nil, false},
-		"one is no cents": {"1,100,EUR\n2,251,EUR\n", []string{"--unit", "minor"}, false},
+		"ours with a point":  {"1,0.01,EUR\n2,0.025,EUR\n", nil, false},
+		"one is no cents":    {"1,100,EUR\n2,251,EUR\n", []string{"--unit", "minor"}, false},
 	} {
 		export := commandtest.WriteFile(t, "export.csv", "order,amount,currency\n"+c.rows)
 		_, got := findings(t, terminal.ExitFindings, append(c.args, "--journal", file+".oncehttp.db", "--against", export, "--amount", "/amount", "--all-rows")...)

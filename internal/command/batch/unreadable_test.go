@@ -90,3 +90,16 @@ func TestDoubtOfA202(t *testing.T) {
 		})
 	}
 }
+
+// TestDeclinedPending: where --declined names a word such as pending, the next step says that the operation may still succeed.
+func TestDeclinedPending(t *testing.T) {
+	t.Parallel()
+	for word, open := range map[string]bool{"pending": true, "failed": false} {
+		s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"status":"` + word + `"}`)) })
+		file := commandtest.WriteFile(t, "in.csv", "id\na\n")
+		got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}", "--declined", "/status="+word).Want(t, terminal.ExitRefused).Err
+		if !strings.Contains(got, "1 declined (200): ") || strings.Contains(got, "these may still succeed: ask the API what came of them before any is sent under another key; --generation 2") != open {
+			t.Errorf("%s: %q", word, got)
+		}
+	}
+}

@@ -58,6 +58,7 @@ type Line struct {
 	// Error is the reason if the operation is not done.
 	Error *LineError `json:"error,omitempty"`
 
+	open       bool      // a --declined names a word that leaves the end open, such as pending
 	unreadable bool      // see unreadable
 	Requests   int       `json:"-"` // handed to the network for it by this run: see Made
 	Exit       int       `json:"-"`
@@ -249,6 +250,7 @@ func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDon
 	}
 	l.setBody(body, dropped)
 	l.unreadable = unreadable(body)
+	l.open = l.Result == Declined && list.matchesOpen(body)
 	list.Unseen(l)
 }
 

@@ -52,6 +52,9 @@ func (g Group) nextStep(journal string, generation int) string {
 		if g.before && anew != "" {
 			return doneBefore
 		}
+		if g.open && anew != "" {
+			return "--declined names a word that leaves the end open, and these may still succeed: ask the API what came of them before any is sent under another key; " + anew
+		}
 		return anew
 	case Accepted:
 		return "the server took them on, and they may still fail: ask it what came of them; nothing more is sent for them"

@@ -173,6 +173,17 @@ func (list Declines) match(body []byte) bool {
 	})
 }
 
+// matchesOpen reports whether a body declines the operation by a word that leaves its end open, such as pending.
+func (list Declines) matchesOpen(body []byte) bool {
+	var open Declines
+	for _, d := range list {
+		if saysOpen("=" + d.equals) {
+			open = append(open, d)
+		}
+	}
+	return open.match(body)
+}
+
 // MayHide reports whether an answer with this result may be a decline that was not seen: a text of --declined may stand in a body that is not there
 // or cannot be read (dropped), or in a member that was left out of it, such as those of oncehttp.Config.DropAnswer.
 func (list Declines) MayHide(r Result, dropped bool, without []string) bool {

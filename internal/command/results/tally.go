@@ -53,6 +53,7 @@ type Group struct {
 	unread bool   // the row's message says how to teach the command the answer's meaning
 	before bool   // the answer speaks of idempotency, or says that something was done before
 	stands Standing
+	open   bool // --declined names a word that leaves the end open
 	later  bool // it was rejected, or is pending, and may be tried again only later
 }
 
@@ -105,7 +106,7 @@ func (t *Tally) Untried() int { return t.NotTried - t.stopped }
 // groupOf returns the group of an operation.
 func groupOf(l *Line) Group {
 	g := Group{
-		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, nextAt: l.NextAt, first: l.First, was: l.Was, stands: l.Stands,
+		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, nextAt: l.NextAt, first: l.First, was: l.Was, stands: l.Stands, open: l.open,
 		later: (l.Result == Rejected || l.GoesOn) && !l.Due.IsZero(), before: (l.Result == Invalid || l.Result == Declined) && saysBefore(l.Body),
 	}
 	switch l.Result {
