@@ -245,7 +245,8 @@ func (k keyless) Value(key any) any {
 // workKey is the key of work in a context.
 type workKey struct{}
 
-// From returns the work that a context carries; nil if there is none or it has ended. After an Authorize it is the work around that.
+// From returns the work that a context carries, as long as it has not ended; nil if there is none. The work of an Authorize, which has an origin, ends before the work around it:
+// then From returns that one, or the next one around it that has not ended. Any other work that has ended gives nil, since its context was kept for too long.
 func From(ctx context.Context) *Work {
 	w, _ := ctx.Value(workKey{}).(*Work)
 	for w != nil && w.ended() {

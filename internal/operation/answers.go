@@ -171,10 +171,6 @@ func RefusesCredentials(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusProxyAuthRequired
 }
 
-// HeedsRefusals reports whether an operation waits for another one to try the credentials that the API has just refused. Under Run, in the background, it does. A call,
-// and a Resume, sends at once: somebody asked for it now. (Invariant 63.)
-func (g Given) HeedsRefusals() bool { return g.Pass && g.StopIfDown }
-
 // Unanswered returns the verdict on an attempt without an answer. unsent: it is proved that nothing was handed to the network; otherwise an effect is possible. fatal:
 // another attempt cannot help. (Invariants 2 and 24.)
 func Unanswered(unsent, fatal bool) classify.Verdict {

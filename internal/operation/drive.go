@@ -51,6 +51,10 @@ func (g Given) With(rec *persist.Record, m Means) Given {
 	return g
 }
 
+// HeedsRefusals reports whether an operation waits for another one to try the credentials that the API has just refused. Under Run, in the background, it does. A call,
+// and a Resume, sends at once: somebody asked for it now. (Invariant 63.)
+func (g Given) HeedsRefusals() bool { return g.Pass && g.StopIfDown }
+
 // Spent counts the use of a call's bounds by its earlier drives: in between, the call has left its operation to others.
 type Spent struct {
 	Attempts, InFlight, Sends int

@@ -42,7 +42,7 @@ func (b *admission) checkOthers(ctx context.Context, name string, op *preparedRe
 // stands reports whether the journal has a record of the operation. A call that finds one goes on with it and begins nothing, so it need not look for
 // other operations that forbid a begin. op.stood keeps a true answer for the later steps.
 func (b *admission) stands(ctx context.Context, op *preparedRequest) bool {
-	stands := b.unbegun.stands(ctx, op.rec.ID)
+	stands := standsIn(ctx, b.unbegun.journal, op.rec.ID)
 	op.stood = op.stood || stands
 	return stands
 }

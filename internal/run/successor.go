@@ -350,7 +350,7 @@ func (s successor) unassignedKey(old, next *persist.Record) error {
 	switch {
 	case err != nil:
 		return journalError(s.name, next, err)
-	case found && !s.unbegun.stands(s.ctx, next.ID):
+	case found && !standsIn(s.ctx, s.unbegun.journal, next.ID):
 		return s.refusals.strangerError(s.ctx, s.name, id, s.refusals.unassignedCause(s.ctx, id, next.Account))
 	}
 	return nil

@@ -313,10 +313,10 @@ func (u *unbegun) errorOfPlace(ctx context.Context, name string, op *preparedReq
 	return newError(name, unclearTo(unnamed, intent.HasNotLooked, op.rec.Key), err, why)
 }
 
-// stands reports whether the journal has a record of the operation. Then a call with its key begins nothing, so that no other operation stands in its way. A
+// standsIn reports whether the journal has a record of the operation with this ID. Then a call with its key begins nothing, so that no other operation stands in its way. A
 // Begin that is under way, or was lost, is no record: this call may be the one that begins the operation.
-func (u *unbegun) stands(ctx context.Context, id persist.ID) bool {
-	_, err := u.journal.Get(context.WithoutCancel(ctx), id)
+func standsIn(ctx context.Context, journal persist.Journal, id persist.ID) bool {
+	_, err := journal.Get(context.WithoutCancel(ctx), id)
 	return err == nil
 }
 
