@@ -177,7 +177,7 @@ func TestOpenDBRefused(t *testing.T) {
 	oneLine(t, "no database", err, journal.ErrOptions, "no database selected")
 
 	db.SetMaxOpenConns(1)
-	opts.MaxConns, opts.CallTimeout = 0, 4*time.Second
+	opts.MaxConns, opts.CallTimeout = 0, 12*time.Second // also for the opening, on a busy machine
 	j := openDB(t, db, opts)
 	conn, err := db.Conn(t.Context())
 	if err != nil {
