@@ -49,7 +49,8 @@ func (e *Endpoints) ownPath(target string) string {
 }
 
 // coverage tells whether the API honours keys for a record's request: by Honoured, by the endpoints or methods of the profile, or by the
-// usual methods POST and PATCH. Unheard means that nothing says so.
+// usual methods POST and PATCH. A list of endpoints or methods that lacks the request gives Uncovered; Unheard means that nothing says so. An API
+// without keys (Nowhere) counts as Covered without a list: no key is sent that it could ignore, and protected judges such requests by themselves.
 func (e *Endpoints) coverage(rec *persist.Record, p *profile.Profile) Coverage {
 	path := e.ownPath(rec.Target)
 	switch {

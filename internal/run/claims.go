@@ -65,8 +65,9 @@ func (c *claims) claimServed(g group, n int) (served []*persist.Record, taken in
 }
 
 // claimShare claims up to n operations of one group (one account, origin and needs), and corrects the clock by the journal's answer. If the journal
-// can, the claim also writes that the operations may be sent (lease.Claims.Marked), which saves a write before the send. Each record needs a Drop.
-// Records may be returned with an error.
+// can, the claim also writes that the operations may be sent (lease.Claims.Marked), which saves a write before the send; Claiming comes before it, to note what calls of this
+// process do to the same records meanwhile. draining ends first, and so stops new claims; ctx ends when attempts under way are given up. Each record needs a Drop. Records may be
+// returned with an error; a failed claim has no time, which Learn ignores.
 func (c *claims) claimShare(g group, n int) ([]persist.Record, error) {
 	p := c.pass
 	e := p.c.engine

@@ -67,7 +67,8 @@ func RefusesCall(err error) bool {
 	return answered && !passes(err)
 }
 
-// unreachable reports whether a connection could not be opened, broke, or did not come in time.
+// unreachable reports whether an error means that the journal's server cannot be reached now: a connection could not be opened, broke, or did not come in time. So does a
+// cancelled context: the drivers end an attempt to connect by it at their own time limits.
 func unreachable(err error) bool {
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) { // it is a net.Error, whatever its cause
 		return slices.ContainsFunc(e.Unwrap(), unreachable)
