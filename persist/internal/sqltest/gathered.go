@@ -188,7 +188,7 @@ func GatheredOutages(t *testing.T, engine func(t *testing.T) Engine) {
 			t.Parallel()
 			e := engine(t)
 			proxy := NewProxy(t, e.Address)
-			direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), 9*time.Second)
+			direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), 15*time.Second)
 			for _, at := range []int{0, 3} {
 				account := fmt.Sprintf("%s %d", name, at)
 				warm := begun(j, Record(account+" warm", "k"))

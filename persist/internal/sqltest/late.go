@@ -16,7 +16,7 @@ func LateUncertain(t *testing.T, e Engine) {
 	direct := e.Open(t, e.Address, time.Minute)
 	var last error
 	// A call's limit must be enough for a connection, however busy the machine is: the next tries have more time.
-	for limit := 3 * lateBy; limit < time.Minute; limit *= 2 {
+	for limit := 6 * lateBy; limit < time.Minute; limit *= 2 {
 		j := e.Open(t, proxy.Address(), limit)
 		for try := range 4 {
 			rec := Record(fmt.Sprintf("late uncertain %v %d", limit, try), "k")

@@ -88,7 +88,7 @@ func Outages(t *testing.T, engine func(t *testing.T) Engine) {
 					defer func() { <-free }()
 					t.Run(name+"/"+fault, func(t *testing.T) {
 						e := engine(t)
-						outage(t, e, c, f, cmp.Or(e.Limit, 6*time.Second))
+						outage(t, e, c, f, cmp.Or(e.Limit, 12*time.Second))
 					})
 				})
 			}
@@ -132,7 +132,7 @@ func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
 
 // Down makes the database unreachable. Calls must fail soon with an error that names the journal, and must succeed by themselves once it is back.
 func Down(t *testing.T, e Engine) {
-	limit := cmp.Or(e.Limit, time.Duration(testrun.N(5, 12))*time.Second)
+	limit := cmp.Or(e.Limit, 12*time.Second)
 	proxy := NewProxy(t, e.Address)
 	j := e.Open(t, proxy.Address(), limit)
 	ctx := t.Context()
@@ -231,7 +231,7 @@ func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
 // record must not come back.
 func Late(t *testing.T, e Engine) {
 	proxy := NewProxy(t, e.Address)
-	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), 6*time.Second)
+	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), 12*time.Second)
 	begun(j, Record("warm", "k"))
 	refused := 0
 	for at := range exchangesMax {
