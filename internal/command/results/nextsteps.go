@@ -69,43 +69,53 @@ func (g Group) nextStep(journal string, generation int) string {
 			return "correct the rows; then " + anew
 		}
 	case Mismatch:
-		if g.stands == StandsRefused && anew != "" {
-			return "the key stands for another request, which was refused for certain; " + anew
-		}
-		if g.stands == StandsHeld {
-			return "the key stands for another request, which is held: oncehttp journal stuck --journal " + journal
-		}
-		if g.stands == StandsPending {
-			return "the key stands for another request, which is pending, and with which this command does not go on: oncehttp journal resume --journal " + journal + " does; oncehttp journal show KEY --journal " + journal
-		}
-		return "the key stands for another request; oncehttp journal show KEY --journal " + journal
+		return g.afterMismatch(journal, anew)
 	case Rejected:
 		return g.afterRejected(anew)
 	case Unknown:
-		if g.Code == "abandoned" {
-			return "nothing more is sent; oncehttp journal show KEY --journal " + journal
-		}
-		if g.Code == CodeUnread {
-			return "nothing more is sent; ask the API what came of them (oncehttp journal show KEY --journal " + journal + "); oncehttp journal declined --forget VALUE --journal " + journal + " counts them as done, and all else that a --declined with that VALUE alone made unknown or declined"
-		}
-		if g.Code == "bad_request" { // another call began it
-			return "see the rows' messages; oncehttp journal resume --journal " + journal
-		}
-		if g.Code == CodeCredentials {
-			return giveAgain
-		}
-		if g.Code == CodeDistrusted {
-			return "they were begun under a profile by which the API knows their keys, and by this run's it does not: nothing is sent again; look at the server, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " + journal
-		}
-		if g.Code == codeNotAgain {
-			return "nothing was sent again, as the rows' messages say; then " + runAgain
-		}
-		if g.Status == 401 || g.Status == 403 || g.Status == 407 {
-			return checkCredentials + g.afterSame(journal)
-		}
-		return runAgain + g.afterSame(journal)
+		return g.afterUnknown(journal)
 	}
 	return ""
+}
+
+// afterMismatch returns the next step for rows whose keys stand for other requests, by what those are. anew is the advice to try anew, "" if there is none.
+func (g Group) afterMismatch(journal, anew string) string {
+	if g.stands == StandsRefused && anew != "" {
+		return "the key stands for another request, which was refused for certain; " + anew
+	}
+	if g.stands == StandsHeld {
+		return "the key stands for another request, which is held: oncehttp journal stuck --journal " + journal
+	}
+	if g.stands == StandsPending {
+		return "the key stands for another request, which is pending, and with which this command does not go on: oncehttp journal resume --journal " + journal + " does; oncehttp journal show KEY --journal " + journal
+	}
+	return "the key stands for another request; oncehttp journal show KEY --journal " + journal
+}
+
+// afterUnknown returns the next step for rows in doubt, and for those whose answer was not looked through.
+func (g Group) afterUnknown(journal string) string {
+	if g.Code == "abandoned" {
+		return "nothing more is sent; oncehttp journal show KEY --journal " + journal
+	}
+	if g.Code == CodeUnread {
+		return "nothing more is sent; ask the API what came of them (oncehttp journal show KEY --journal " + journal + "); oncehttp journal declined --forget VALUE --journal " + journal + " counts them as done, and all else that a --declined with that VALUE alone made unknown or declined"
+	}
+	if g.Code == "bad_request" { // another call began it
+		return "see the rows' messages; oncehttp journal resume --journal " + journal
+	}
+	if g.Code == CodeCredentials {
+		return giveAgain
+	}
+	if g.Code == CodeDistrusted {
+		return "they were begun under a profile by which the API knows their keys, and by this run's it does not: nothing is sent again; look at the server, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " + journal
+	}
+	if g.Code == codeNotAgain {
+		return "nothing was sent again, as the rows' messages say; then " + runAgain
+	}
+	if g.Status == 401 || g.Status == 403 || g.Status == 407 {
+		return checkCredentials + g.afterSame(journal)
+	}
+	return runAgain + g.afterSame(journal)
 }
 
 // beside is nextStep where something else than the operation itself tells it: another generation, what a person has begun in its place, or an earlier run.
