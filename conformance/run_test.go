@@ -370,3 +370,31 @@ func TestReport(t *testing.T) {
 		}
 	})
 }
+
+// lateContext has a deadline, and sees it late: as on a busy machine, where a dialer has seen it already.
+type lateContext struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// A connection that fails at the caller's deadline is no error of the transport, also if the context does not say yet that it has ended.
+func TestDeadlineSeenByTheDialer(t *testing.T) {
+	t.Parallel()
+	deadline := time.Now().Add(time.Second)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(time.Until(deadline))
+		w.WriteHeader(http.StatusCreated)
+	}))
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithDeadline(t.Context(), deadline.Add(time.Second))
+	defer cancel()
+	rep, err := conformance.Run(lateContext{ctx, deadline}, conformance.Options{URL: server.URL, Run: []string{"replay/status"}})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the caller's deadline", err)
+	}
+	if rep != nil && rep.Cases[0].Verdict == conformance.VerdictError {
+		t.Errorf("got %s, %q, want no error of the transport", rep.Cases[0].Verdict, rep.Cases[0].Reason)
+	}
+}

@@ -54,6 +54,9 @@ func (x *trial) start(ctx context.Context) { x.ctx, x.begun = ctx, time.Now() }
 // trial sends nothing afterwards.
 func (x *trial) end() {
 	x.took = time.Since(x.begun)
+	if deadline, ok := x.ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-x.ctx.Done() // a connection has the same deadline, and may see it a moment before the context does
+	}
 	if x.ctx.Err() != nil {
 		x.cut = x.r.why(x.ctx)
 	}
