@@ -17,7 +17,7 @@ func TestAuditNamesAmounts(t *testing.T) {
 	bare := commandtest.Run(t, args...).Want(t, terminal.ExitFindings).Out
 	with := commandtest.Run(t, append(args, "--amount", "/amount")...).Want(t, terminal.ExitFindings).Out
 	for line, amounts := range map[string]string{
-		"missing       idemp:o:1": "  1.00 here  ", "twice         idemp:o:2": "  1.00 here, 1.00 EUR there  ask the provider; what took effect more than once, it takes back (a refund)\n",
+		"missing       idemp:o:1": "  1.00 here  ", "twice         idemp:o:2": "  1.00 here, 1.00 EUR there  ask the provider; what took effect more than once, it takes back (a refund); if one of the rows is itself a refund, a fee or the like, name the column that says so: --type COLUMN\n",
 		"amount        idemp:o:3": "  1.00  3.00 EUR in ", "foreign         9": "  7.00 EUR there\n",
 	} {
 		found := false

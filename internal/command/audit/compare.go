@@ -196,7 +196,7 @@ func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows
 	case !a.spend(rows):
 		x.Finding, x.Why = "missing", "its row is that of another operation here"
 	case len(double(rows)) > 0:
-		x.Finding, x.There, x.Next = "twice", a.doubleRows(double(rows)), takeBack
+		x.Finding, x.There, x.Next = "twice", a.doubleRows(double(rows)), a.takeBack(double(rows))
 	case here.unread:
 		if err := a.unread(x); err != nil {
 			return err
@@ -207,9 +207,6 @@ func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows
 	}
 	return a.found(x)
 }
-
-// takeBack is the next step for what took effect more than once.
-const takeBack = "ask the provider; what took effect more than once, it takes back (a refund)"
 
 // conflict reports an operation not done here with rows of something done. More than one row of a type is reported once for all operations of
 // the reference, such as the generations of a key.
@@ -230,7 +227,7 @@ func (a *audit) conflict(rec *persist.Record, x Finding, rows []indexedRow) erro
 		return err
 	}
 	a.theirs.twice.add(twice[0].number)
-	x.Finding, x.Next = "twice", takeBack
+	x.Finding, x.Next = "twice", a.takeBack(twice)
 	return a.found(x)
 }
 
@@ -309,38 +306,6 @@ func (a *audit) referenceOf(rec *persist.Record) (reference, why string) {
 		return "", "its request has nothing but blanks at " + a.flags.reference
 	}
 	return reference, why
-}
-
-// double returns the rows of the first type with more than one row; nil if there is none.
-func double(rows []indexedRow) []indexedRow {
-	for _, first := range rows {
-		same := slices.DeleteFunc(slices.Clone(rows), func(r indexedRow) bool { return r.Type != first.Type })
-		if len(same) > 1 {
-			return same
-		}
-	}
-	return nil
-}
-
-// rowsNamedMax bounds the rows of one finding.
-const rowsNamedMax = 10
-
-// doubleRows names the rows of an operation, with their amounts where these differ.
-func (a *audit) doubleRows(rows []indexedRow) string {
-	differ := a.flags.amount != "" && slices.ContainsFunc(rows, func(r indexedRow) bool { return r.money() != rows[0].money() })
-	var names []string
-	for i := range rows[:min(len(rows), rowsNamedMax)] {
-		name := rows[i].where()
-		if differ {
-			name = rows[i].money() + " in " + name
-		}
-		names = append(names, name)
-	}
-	text := strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-	if len(rows) > rowsNamedMax {
-		text = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", len(rows)-rowsNamedMax)
-	}
-	return text
 }
 
 // amounts compares the requested amount with those of the rows; one row of a type

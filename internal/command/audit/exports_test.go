@@ -7,6 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/audit"
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/mockserver"
 )
 
 // TestAuditOfEmptyExports: exports without a row of something done say so first, and advise nobody to send anything under a new key.
@@ -55,4 +56,34 @@ func TestAuditOfAnExportTwice(t *testing.T) {
 	run(one, same).Usage(t, "oncehttp: "+same+": has the same content as "+one+"; name an export once")
 	run(one, one).Usage(t, "oncehttp: "+one+": has the same content as "+one+"; name an export once")
 	run(one, commandtest.WriteFile(t, "jan.csv", "order\n"), commandtest.WriteFile(t, "feb.csv", "order\n")).Want(t, terminal.ExitOK)
+}
+
+// TestAuditTwiceNamesCauses: the next step of rows that seem to be twice names what makes two rows of one effect: a refund without --type, and exports that overlap.
+func TestAuditTwiceNamesCauses(t *testing.T) {
+	t.Parallel()
+	url := commandtest.StartMock(t, mockserver.Config{}).URL() + "/payments"
+	file := commandtest.WriteFile(t, "in.csv", "order,amount\nC-1,1.00\n")
+	commandtest.Run(t, "batch", file, "--url", url, "--key", "o:{order}").Want(t, terminal.ExitOK)
+	const refund, overlap = "--type COLUMN", "one row that several exports have"
+	for name, c := range map[string]struct {
+		exports []string
+		args    []string
+		has     []string
+		not     string
+	}{
+		"in one export":  {[]string{"C-1,payment\nC-1,refund\n"}, nil, []string{refund}, overlap},
+		"in two exports": {[]string{"C-1,payment\n", "C-2,payment\nC-1,payment\n"}, nil, []string{refund, overlap}, "\n\n"},
+		"of one type":    {[]string{"C-1,payment\nC-1,payment\n"}, []string{"--type", "kind"}, nil, refund},
+	} {
+		args := append([]string{"audit", "--journal", file + ".oncehttp.db", "--match", "order", "--reference", "/order"}, c.args...)
+		for _, rows := range c.exports {
+			args = append(args, "--against", commandtest.WriteFile(t, "export.csv", "order,kind\n"+rows))
+		}
+		got := commandtest.Run(t, args...).Want(t, terminal.ExitFindings).Out
+		for _, words := range append(c.has, "twice ") {
+			if !strings.Contains(got, words) || strings.Contains(got, c.not) {
+				t.Errorf("%s: want %q and not %q in\n%s", name, words, c.not, got)
+			}
+		}
+	}
 }

@@ -136,7 +136,7 @@ func TestAuditFaults(t *testing.T) {
 	want := "oncehttp: " + strings.Join([]string{
 		one + `: row 2 (line 3), column "amount": "1,00" is not a plain number; --decimal , reads it`,
 		one + `: row 3 (line 4), column "amount": "1.234" may be read in two ways; say --decimal . or --decimal ,`,
-		one + `: row 4 (line 5), column "currency": "" is no currency of three letters; if the row is a total, take it out, or say --where for the others`,
+		one + `: row 4 (line 5), column "currency": "" is no currency of three letters; if the row is a total, take it out, or say --where for the others; --currency '' compares none`,
 		one + `: row 5 (line 6): has another number of fields than the header`,
 		one + `: row 6 (line 7), column "amount": "1/3" is no amount`,
 		two + `: row 1, column "amount": "1,00" is no amount`,

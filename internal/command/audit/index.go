@@ -316,7 +316,7 @@ func (f *auditFlags) read(r *exportRow, currency string, cell func(string) strin
 		case err != nil:
 			return f.amountCol, fmt.Errorf("%q %w", words.Clip(cell(f.amountCol)), err)
 		case currency != "" && !results.IsCurrency(r.Currency):
-			return currency, fmt.Errorf("%q is no currency of three letters; if the row is a total, take it out, or say --where for the others", words.Clip(r.Currency))
+			return currency, fmt.Errorf("%q is no currency of three letters; if the row is a total, take it out, or say --where for the others; --currency '' compares none", words.Clip(r.Currency))
 		}
 		if err := f.units.checkCurrency(r.Currency); err != nil {
 			return cmp.Or(currency, f.amountCol), err

@@ -42,7 +42,7 @@ func TestAuditOfUnreadAnswers(t *testing.T) {
 		"it is done":      {"big,2.00,ok\n", where, []audit.Finding{done}},
 		"done, all rows":  {"big,2.00,ok\n", []string{"--all-rows"}, []audit.Finding{done}},
 		"another amount":  {"big,2.01,ok\n", where, []audit.Finding{done, {Finding: "amount", Here: "2.00", There: "2.01 in EXPORT row 1"}}},
-		"twice":           {"big,2.00,ok\nbig,2.00,ok\n", where, []audit.Finding{{Finding: "twice", Here: "unknown", There: "EXPORT row 1 and EXPORT row 2", Next: "ask the provider; what took effect more than once, it takes back (a refund)"}}},
+		"twice":           {"big,2.00,ok\nbig,2.00,ok\n", where, []audit.Finding{{Finding: "twice", Here: "unknown", There: "EXPORT row 1 and EXPORT row 2", Next: "ask the provider; what took effect more than once, it takes back (a refund); if one of the rows is itself a refund, a fee or the like, name the column that says so: --type COLUMN"}}},
 		"any row":         {"big,2.00,ok\n", nil, []audit.Finding{{Finding: "not-auditable", Here: "unknown", There: "EXPORT row 1", Why: unread + "the row may be of a payment that failed; say --where, or --all-rows"}}},
 		"its row failed":  {"big,2.00,failed\n", where, []audit.Finding{{Finding: "not-auditable", Here: "unknown", There: "EXPORT row 1 (status=failed)", Why: unread + `the provider has it as "failed"`}}},
 		"it says so":      {"big,2.00,failed\n", nil, []audit.Finding{{Finding: "failed", Here: "unknown", There: "EXPORT row 1 (status=failed)", Why: "the row says that it is of nothing done"}}},

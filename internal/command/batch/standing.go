@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,6 +137,7 @@ func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.
 	case err != nil:
 	case which != "":
 		l.Error.Message += "; what differs: " + which
+		l.Differs = ofFlag(which)
 		standsOpen(l, &rec)
 		if b.flags.Declines.FinallyRefused(&rec) {
 			l.Stands = results.StandsRefused
@@ -310,8 +312,17 @@ func collided(rec *persist.Record, what, which string) results.Line {
 		Key: rec.Key, Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), Exit: terminal.ExitRefused,
 		Error: &results.LineError{Code: "key_reused", Message: what + " is " + rec.State.String() + " with other content than this row (" + which + "), so that nothing was sent"},
 	}
+	l.Differs = ofFlag(which)
 	standsOpen(&l, rec)
 	return l
+}
+
+// ofFlag returns which, the names of what differs, if that is one part that a flag gives for all rows; "" otherwise.
+func ofFlag(which string) string {
+	if slices.Contains([]string{view.DifferentMethod, view.DifferentServer, view.DifferentTarget, view.DifferentHeader}, which) {
+		return which
+	}
+	return ""
 }
 
 // standsOpen marks the line of a mismatched row whose key stands for another request that is pending or held: something is still to be done then, although not for the row.

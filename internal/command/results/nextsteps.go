@@ -89,7 +89,21 @@ func (g Group) afterMismatch(journal, anew string) string {
 	if g.stands == StandsPending {
 		return "the key stands for another request, which is pending, and with which this command does not go on: oncehttp journal resume --journal " + journal + " does; oncehttp journal show KEY --journal " + journal
 	}
-	return "the key stands for another request; oncehttp journal show KEY --journal " + journal
+	return "the key stands for another request; oncehttp journal show KEY --journal " + journal + g.onlyOf(g.differ)
+}
+
+// onlyOf returns the words for mismatched rows of which only the named part differs, which a flag gives; "" for no such part.
+func (g Group) onlyOf(part string) string {
+	flag := "--url"
+	switch part {
+	case "":
+		return ""
+	case "the method":
+		flag = "--method"
+	case "a header":
+		flag = "--header, --account or --profile"
+	}
+	return "; only " + part + " differs in them: what changes there from run to run makes another request of each row, so give " + flag + " as the first run had it"
 }
 
 // afterUnknown returns the next step for rows in doubt, and for those whose answer was not looked through.

@@ -53,8 +53,9 @@ type Group struct {
 	unread bool   // the row's message says how to teach the command the answer's meaning
 	before bool   // the answer speaks of idempotency, or says that something was done before
 	stands Standing
-	open   bool // --declined names a word that leaves the end open
-	later  bool // it was rejected, or is pending, and may be tried again only later
+	differ string // the only part that differs from the requests of the keys; "": others
+	open   bool   // --declined names a word that leaves the end open
+	later  bool   // it was rejected, or is pending, and may be tried again only later
 }
 
 // Add counts the result of one operation: its class, its exit status, whether the answer came from the journal, the next due time, and the reasons
@@ -106,7 +107,7 @@ func (t *Tally) Untried() int { return t.NotTried - t.stopped }
 // groupOf returns the group of an operation.
 func groupOf(l *Line) Group {
 	g := Group{
-		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, nextAt: l.NextAt, first: l.First, was: l.Was, stands: l.Stands, open: l.open,
+		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, nextAt: l.NextAt, first: l.First, was: l.Was, stands: l.Stands, differ: l.Differs, open: l.open,
 		later: (l.Result == Rejected || l.GoesOn) && !l.Due.IsZero(), before: (l.Result == Invalid || l.Result == Declined) && saysBefore(l.Body),
 	}
 	switch l.Result {

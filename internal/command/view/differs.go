@@ -16,6 +16,14 @@ import (
 // namesMost is the limit of differing fields in the text.
 const namesMost = 5
 
+// The parts of a request outside its body, as Differences names them.
+const (
+	DifferentMethod = "the method"
+	DifferentServer = "the server"
+	DifferentTarget = "the path or query"
+	DifferentHeader = "a header"
+)
+
 // Differences names the parts in which a request differs from the recorded one under its key, such as "amount": never the values. standing is the record. If its
 // request is gone, only the values that the journal kept of it can be compared.
 func Differences(req, standing *persist.Record) string {
@@ -25,9 +33,9 @@ func Differences(req, standing *persist.Record) string {
 			names = append(names, name)
 		}
 	}
-	add(req.Method != standing.Method, "the method")
-	add(req.Origin != standing.Origin, "the server")
-	add(req.Target != standing.Target, "the path or query")
+	add(req.Method != standing.Method, DifferentMethod)
+	add(req.Origin != standing.Origin, DifferentServer)
+	add(req.Target != standing.Target, DifferentTarget)
 	if gone := len(standing.Body) == 0 && (len(req.Body) > 0 || standing.RequestGone()); gone {
 		names = append(names, keptDifferences(req, standing)...)
 		if len(names) == 0 {
@@ -37,7 +45,7 @@ func Differences(req, standing *persist.Record) string {
 		names = append(names, bodyDifferences(req, standing)...)
 	}
 	if len(names) == 0 {
-		return "a header"
+		return DifferentHeader
 	}
 	more := ""
 	if n := len(names) - namesMost; n > 0 {

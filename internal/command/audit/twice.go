@@ -1,0 +1,53 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// This file holds the rows of an export that seem to be of one operation twice.
+
+// double returns the rows of the first type with more than one row; nil if there is none.
+func double(rows []indexedRow) []indexedRow {
+	for _, first := range rows {
+		same := slices.DeleteFunc(slices.Clone(rows), func(r indexedRow) bool { return r.Type != first.Type })
+		if len(same) > 1 {
+			return same
+		}
+	}
+	return nil
+}
+
+// rowsNamedMax bounds the rows of one finding.
+const rowsNamedMax = 10
+
+// doubleRows names the rows of an operation, with their amounts where these differ.
+func (a *audit) doubleRows(rows []indexedRow) string {
+	differ := a.flags.amount != "" && slices.ContainsFunc(rows, func(r indexedRow) bool { return r.money() != rows[0].money() })
+	var names []string
+	for i := range rows[:min(len(rows), rowsNamedMax)] {
+		name := rows[i].where()
+		if differ {
+			name = rows[i].money() + " in " + name
+		}
+		names = append(names, name)
+	}
+	text := strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	if len(rows) > rowsNamedMax {
+		text = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", len(rows)-rowsNamedMax)
+	}
+	return text
+}
+
+// takeBack returns the next step for what took effect more than once by its rows. Some exports show one effect in several rows, and the step says so.
+func (a *audit) takeBack(rows []indexedRow) string {
+	step := "ask the provider; what took effect more than once, it takes back (a refund)"
+	if a.flags.typeCol == "" {
+		step += "; if one of the rows is itself a refund, a fee or the like, name the column that says so: --type COLUMN"
+	}
+	if slices.ContainsFunc(rows, func(r indexedRow) bool { return r.File != rows[0].File }) {
+		step += "; if they are one row that several exports have, take it out of all but one"
+	}
+	return step
+}
