@@ -34,15 +34,16 @@ const resultsTopic = `Each line that batch, send --json and journal resume print
 Beside it stand "outcome" (what is known of the operation; "absent": a person
 settled it so after it was sent), "status" (of the answer) and, where it is not
 done, "error" with a code and a message. "doubt" beside done or accepted is what speaks
-against that, such as /status=pending in the answer; the result stands.
+against that, such as /status=pending in the answer; the result stands. It is looked for in the
+names and words that APIs use most: no doubt is no proof, and --done asks for one.
 
 Some APIs have no idempotency key, and take a number of yours only once. Say
 which answer says that it was used, where to look, and what must be equal:
 --already-done 409:/error/code=duplicate_order --lookup '/orders?ref={order_id}'
 --same amount,currency. After a lost answer the row is sent again, so that the API's
 check of the number must hold, and is then done if exactly one order is found and it
-is the same, else held as a mismatch. A duplicate on the
-first send is held: somebody else may have used the number.
+is the same, else held as a mismatch. --done and --declined read that order, not the list
+around it. A duplicate on the first send is held: somebody else may have used the number.
 
 Some APIs decline inside a 200. Say how: --declined '/resultCode=Refused' is a
 JSON pointer into the answer's body and the text that stands there; of the first of

@@ -10,6 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -31,8 +32,34 @@ func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 		}
 		return a.compare(rec)
 	})
+	if err == nil {
+		err = a.others(ctx, ses)
+	}
 	if i := slices.Index(used, false); err == nil && i >= 0 {
 		err = a.noSuchKey(ctx, ses, a.flags.keys[i])
+	}
+	return err
+}
+
+// others takes the rows of the operations of other accounts than --account, so that they are not foreign. It refuses an account that no operation has, if others are here:
+// its name may be mistyped. Without --account it does nothing.
+func (a *audit) others(ctx context.Context, ses *session.Session) error {
+	if !a.flags.HasAccount {
+		return nil
+	}
+	own, others := 0, ""
+	err := session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
+		if request.Base(rec.Account) == a.flags.Account {
+			own++
+			return nil
+		}
+		if others = "of account " + words.ShellQuote(request.Base(rec.Account)); request.Base(rec.Account) == "" {
+			others = "under no account"
+		}
+		return a.leave(rec)
+	})
+	if err == nil && own == 0 && others != "" {
+		err = fmt.Errorf("--account %s: no operation of the journal is of it; there are some %s", words.ShellQuote(a.flags.Account), others)
 	}
 	return err
 }

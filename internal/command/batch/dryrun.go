@@ -53,6 +53,7 @@ type dryRun struct {
 	notes   []string
 	unnamed int // rows beyond dryRunNotes
 	wasDone int // declined rows that were told as done before
+	hidden  int // declined rows of which an earlier send may have taken effect
 	shown   int // rows a run would send
 }
 
@@ -97,6 +98,10 @@ func (d *dryRun) run(ctx context.Context) error {
 		return err
 	}
 	repeats := d.survey.repeats
+	firsts := map[int]results.Class{} // the classes of the rows that others repeat, by their numbers
+	for _, r := range repeats {
+		firsts[r.of] = results.ClassNew
+	}
 	enc := json.NewEncoder(d.streams.Out)
 	enc.SetEscapeHTML(false)
 	for at := 0; ; at++ {
@@ -112,9 +117,15 @@ func (d *dryRun) run(ctx context.Context) error {
 		}
 		c, sends := results.Class(results.Duplicate), false
 		if len(repeats) > 0 && repeats[0].at == at {
+			if of := firsts[repeats[0].of]; of != results.ClassNew && !isSuccess(results.Result(of)) {
+				c = of // as in a run
+			}
 			repeats = repeats[1:]
 		} else if c, sends, err = d.foresee(ctx, &r); err != nil {
 			return err
+		}
+		if _, repeated := firsts[r.Number]; repeated {
+			firsts[r.Number] = c
 		}
 		d.classes[c]++
 		d.plan.count(&d.totals, c, &r)
@@ -204,8 +215,11 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
 	}
 	d.noteLater(&rec)
-	if d.flags.WasDone(&rec) {
+	switch {
+	case d.flags.WasDone(&rec):
 		d.wasDone++
+	case d.flags.MayHideEffect(&rec):
+		d.hidden++
 	}
 	if c = d.flags.Declines.ClassOfRecord(&rec); c == results.ClassUnknown && rec.State.Final() {
 		d.ended++
@@ -306,6 +320,9 @@ func (d *dryRun) conclude() {
 func (d *dryRun) advise() {
 	if d.wasDone > 0 {
 		terminal.Say(d.streams.Err, "%d of the declined were done before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", d.wasDone, d.plan.generation+1)
+	}
+	if d.hidden > 0 {
+		terminal.Say(d.streams.Err, "%d of the declined were sent more than once, and an earlier send may have taken effect: ask the API about them; --generation %d sends them once more, and only with --yes", d.hidden, d.plan.generation+1)
 	}
 	if d.left.gone > 0 {
 		terminal.Say(d.streams.Err, "%s", d.left.text(words.ShellQuote(d.session.Place.Arg), false))

@@ -76,7 +76,9 @@ came of the row for the business (oncehttp help results); a declined card is
 "declined" there. The body is shown up to 1 MiB; a longer one, in
 which --declined was not looked for, leaves the row unknown. Where a --declined makes declines
 of rows that an earlier run told as done, the summary says so, and --generation sends
-these only with --yes: a wrong one, true of each success, would pay them twice. The first
+these only with --yes: a wrong one, true of each success, would pay them twice. So it does
+where a --declined names the 2xx to a later send: an earlier one may have taken effect.
+A row that repeats another one has its result, and is counted once more beside it. The first
 Ctrl-C ends after the attempts on the wire, the second kills (which loses
 nothing either); Ctrl-\ does the same.
 

@@ -48,6 +48,8 @@ type batch struct {
 	behind ordered
 	tally  results.Tally
 	totals results.Totals
+	// repeated counts rows that repeat another one which is not done.
+	repeated int
 }
 
 // note prints a line on stderr, unless --quiet.
@@ -183,6 +185,9 @@ func (j *job) sign(l *results.Line) {
 func (b *batch) report(r *input.Row, l *results.Line, text results.Placed) {
 	b.mu.Lock()
 	b.tally.Add(l)
+	if l.OfRow != 0 && l.Result != results.Duplicate {
+		b.repeated++
+	}
 	b.plan.count(&b.totals, l.Class(), r)
 	b.mu.Unlock()
 	b.bar.add(l)
@@ -281,12 +286,11 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 			b.stop(place.JournalError(b.session.Place.Name, fatal))
 		}
 	}
-	text := session.Lesson(b.plan.profile, err)
 	l := results.Failed(key, err)
 	b.flags.Declines.Unseen(&l)
 	b.flags.ExplainHeld(&l)
-	b.recallStanding(ctx, key, &l)
-	if text != "" && l.Error != nil {
+	begun := b.recallStanding(ctx, key, &l)
+	if text := session.Lesson(b.plan.profile, err, begun); text != "" && l.Error != nil {
 		l.Error.Message, l.Unread = l.Error.Message+"; "+text, true
 	}
 	if l.Result == results.Mismatch && l.Sends == 0 {
@@ -313,6 +317,10 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	b.totals.Rest(&b.survey.totals)
 	for _, text := range b.totals.Lines("row") {
 		b.note("%s", text)
+	}
+	if b.repeated > 0 {
+		repeat := map[bool]string{true: "repeats another row that is not done, and shares", false: "repeat other rows that are not done, and share"}[b.repeated == 1]
+		b.note("%s %s the result (\"of_row\"): what such a row asks for is counted there once more", words.Count(b.repeated, "row"), repeat)
 	}
 	if b.tally.Lost = errors.Is(context.Cause(stopped), persist.ErrGone); b.tally.Lost {
 		markLost(b.session.Place)

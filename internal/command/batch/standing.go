@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,32 +28,62 @@ func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, e
 	return b.session.Journal.Get(ctx, persist.ID{Account: b.survey.account, Key: string(key)})
 }
 
-// judgeEarlier adds a note to the result line of a row that the journal answered: by the --done or --declined of this run, the recorded answer would count otherwise.
-// The line's result stays.
+// judgeEarlier adds a note to the result line of a row that an earlier run has begun: by the --done or --declined of this run, its answer would count otherwise. The
+// line's result stays.
 func (b *batch) judgeEarlier(ctx context.Context, l *results.Line) {
-	if !b.flags.AsksDone() && l.Result != results.Declined || l.Source != results.SourceName(oncehttp.SourceJournal) || l.Was != "" {
+	recorded := l.Source == results.SourceName(oncehttp.SourceJournal)
+	judged := b.flags.AsksDone() && isSuccess(l.Result) || l.Result == results.Declined && (recorded || l.Sends > 1)
+	if !judged || l.Was != "" {
 		return
 	}
-	if rec, err := b.lookup(ctx, oncehttp.Key(l.Key)); err == nil {
-		b.flags.JudgeEarlier(&rec, l)
-		b.judgeDeclined(&rec, l)
+	rec, err := b.lookup(ctx, oncehttp.Key(l.Key))
+	if err != nil {
+		return
 	}
+	b.flags.JudgeEarlier(&rec, l)
+	b.judgeDeclined(&rec, l)
 }
 
-// judgeDeclined adds a note to the result line of a row declined by --declined: an earlier run, without that flag, told it as done. Nobody may take it for refused
-// without a look at its answer.
+// judgeDeclined adds a note to the result line of a row declined by --declined that nobody may take for refused without a look: see whyKeptBack.
 func (b *batch) judgeDeclined(rec *persist.Record, l *results.Line) {
-	if l.Result == results.Declined && b.flags.WasDone(rec) {
-		l.Was = fmt.Sprintf("they were done (%d) before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", l.Status, b.plan.generation+1)
+	if l.Result != results.Declined {
+		return
+	}
+	next := cmp.Or(l.First, b.plan.generation+1)
+	switch {
+	case b.flags.WasDone(rec):
+		l.Was = fmt.Sprintf("they were done (%d) before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", l.Status, next)
+	case b.flags.MayHideEffect(rec):
+		l.Was = fmt.Sprintf("each was sent more than once, and an earlier send may have taken effect: ask the API about them; --generation %d sends them once more, and only with --yes", next)
 	}
 }
 
-// keptBack returns the result line of a row that is not tried anew without --yes: an earlier run told its earlier generation as done, before a --declined made its
-// answer a refusal. rec is the record of that generation.
+// whyKeptBack returns the reason for which a declined operation is not tried anew without --yes, of one row or of several: an earlier run told it as done, before a
+// --declined made its answer a refusal, or an earlier send of it may have taken effect. It returns "" if there is no reason.
+func (b *batch) whyKeptBack(rec *persist.Record) (row, rows string) {
+	switch {
+	case b.flags.WasDone(rec):
+		return "was done (%d) before a --declined made a decline of it: look at its answer; --yes sends the row once more",
+			"of them was done (%d) before a --declined made a decline of it: look at their answers; --yes sends them once more"
+	case b.flags.MayHideEffect(rec):
+		return "was declined (%d) after more than one send, and an earlier one may have taken effect: ask the API about it; --yes sends the row once more",
+			"of them was declined (%d) after more than one send, and an earlier one may have taken effect: ask the API about them; --yes sends them once more"
+	}
+	return "", ""
+}
+
+// isKeptBack reports whether a declined operation is not tried anew, for a reason of whyKeptBack and without --yes.
+func (b *batch) isKeptBack(rec *persist.Record) bool {
+	why, _ := b.whyKeptBack(rec)
+	return why != "" && !b.flags.yes
+}
+
+// keptBack returns the result line of a row that is not tried anew without --yes. rec is the record of its earlier generation, of which isKeptBack is true.
 func (b *batch) keptBack(rec *persist.Record, generation int) results.Line {
 	l := b.flags.Declines.Confirmed(rec)
-	l.Error = &results.LineError{Code: "generation", Message: fmt.Sprintf("generation %d was done (%d) before a --declined made a decline of it: look at its answer; --yes sends the row once more", generation, l.Status)}
-	l.Was = fmt.Sprintf("generation %d of them was done (%d) before a --declined made a decline of it: look at their answers; --yes sends them once more", generation, l.Status)
+	row, rows := b.whyKeptBack(rec)
+	l.Error = &results.LineError{Code: "generation", Message: fmt.Sprintf("generation %d "+row, generation, l.Status)}
+	l.Was = fmt.Sprintf("generation %d "+rows, generation, l.Status)
 	return l
 }
 
@@ -108,20 +139,22 @@ func (b *batch) isDone(ctx context.Context, r *input.Row, generation int, rec *p
 	return err == nil && which == ""
 }
 
-// recallStanding copies the attempts from the record under key into l, the line of a row that the journal answered, or kept from being sent. For a held operation it
-// adds the reason of the last attempt, and the next step of a person.
-func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results.Line) {
-	if !l.IsOfRecord() {
-		return
-	}
+// recallStanding copies the attempts from the record under key into l, the line of a row that did not end well. Where the journal answered the row, or kept it from being
+// sent, and holds its operation, it adds the reason of the last attempt, and the next step of a person. It returns the name of the profile that the operation was begun
+// under, "" if there is no record.
+func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results.Line) (begun string) {
 	rec, err := b.lookup(ctx, key)
 	if err != nil {
-		return // the line stays as it is
+		return "" // the line stays as it is
+	}
+	if l.CountWhole(&rec); !l.IsOfRecord() {
+		return rec.Profile
 	}
 	kept := l.IsKeptBack()
 	if l.TakeRecord(&rec); kept && rec.State.String() == l.State {
 		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec)), " --journal "+words.ShellQuote(b.session.Place.Arg))
 	}
+	return rec.Profile
 }
 
 // nameDifferences adds the names of the differing fields to the line of a row, if the row's key is in the journal
@@ -139,7 +172,7 @@ func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.
 		l.Error.Message += "; what differs: " + which
 		l.Differs = ofFlag(which)
 		standsOpen(l, &rec)
-		if b.flags.Declines.FinallyRefused(&rec) {
+		if b.flags.Declines.FinallyRefused(&rec) && !b.isKeptBack(&rec) {
 			l.Stands = results.StandsRefused
 			l.Error.Message += fmt.Sprintf("; that one was refused for certain: --generation %d sends this one under a new key", generation+1)
 		}
@@ -218,7 +251,7 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 				openInPlace(&l, &by)
 			}
 			return l, true
-		case g == last-1 && !b.flags.yes && b.flags.WasDone(&rec):
+		case g == last-1 && b.isKeptBack(&rec):
 			return b.keptBack(&rec, g), true
 		case g == last, g == last-1 && b.flags.Declines.FinallyRefused(&rec):
 			return results.Line{}, false

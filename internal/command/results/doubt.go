@@ -19,8 +19,8 @@ import (
 // This file looks for words against a success in an answer of 2xx. Only the API knows their meaning. So they change no result: the summary names them,
 // and the flag that gives them one.
 
-// lookForDoubt sets the line's doubt. replayed: the answer has the mark of a replay.
-func (l *Line) lookForDoubt(h http.Header, body []byte, replayed bool) {
+// LookForDoubt sets the doubt of a line that Judge has judged: a word of the answer against its success. replayed: the answer has the mark of a replay.
+func (l *Line) LookForDoubt(h http.Header, body []byte, replayed bool) {
 	switch {
 	case l.Result == Accepted && !l.BodyDropped: // it tells no end, and may say that it is open
 		if doubt := doubtOf(h, body); !saysOpen(doubt) && doubt != "" && len(bytes.Trim(body, " \t\r\n[]{}")) > 0 {
@@ -51,7 +51,7 @@ func saysOpen(doubt string) bool {
 // doubtRecorded sets the doubt of a line whose answer was too large to keep, from its record. An answer that was swept was looked at before.
 func (l *Line) doubtRecorded(rec *persist.Record) {
 	if a := rec.Answer; a != nil && a.BodyDropped && !rec.Swept && rec.State == persist.StateConfirmed {
-		l.lookForDoubt(a.Header, nil, false)
+		l.LookForDoubt(a.Header, nil, false)
 	}
 }
 
@@ -111,17 +111,18 @@ var doubtNames = []string{"status", "state", "outcome", "result", "success", "ok
 // doubtWords are words of such members that a success seldom has.
 var doubtWords = []string{
 	"failed", "failure", "fail", "declined", "denied", "refused", "canceled", "cancelled", "rejected", "error", "invalid", "false",
-	"pending", "processing", "queued", "waiting", "review",
+	"void", "voided", "expired", "aborted", "blocked", "reversed", "returned", "unpaid",
+	"pending", "processing", "queued", "waiting", "review", "incomplete", "requires",
 }
 
 // openWords are those of doubtWords that leave the end open: the operation may still succeed, so a new key could pay twice.
-var openWords = []string{"pending", "processing", "queued", "waiting", "review"}
+var openWords = []string{"pending", "processing", "queued", "waiting", "review", "incomplete", "requires"}
 
 // doubtDepth is the number of objects within each other that doubtOf looks into: enough for /data/MUTATION/userErrors of a GraphQL API.
 const doubtDepth = 3
 
 // doubtOf returns the first words in an answer of 2xx against a success, such as /status=declined; "" if there are none. It looks at a JSON
-// object, at the objects in its members, and at those in theirs.
+// object, at the objects in its members, and at those in theirs. A list of one object counts as that object.
 func doubtOf(h http.Header, body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind == "application/json" || strings.HasSuffix(kind, "+json") {
@@ -137,13 +138,23 @@ func doubtOf(h http.Header, body []byte) string {
 	case !mayDoubt(body):
 		return ""
 	}
-	switch top := jsonpointer.Decode(body).(type) {
-	case map[string]any:
-		return doubtWithin("", top, doubtDepth)
-	case nil:
+	top := jsonpointer.Decode(body)
+	if top == nil {
 		return doubtOfText(body)
 	}
+	if object, pointer := onlyObject("", top); object != nil {
+		return doubtWithin(pointer, object, doubtDepth)
+	}
 	return ""
+}
+
+// onlyObject returns the object that a JSON value at a pointer is, or that stands alone in its list, and the pointer to the object. It returns nil for other values.
+func onlyObject(pointer string, value any) (object map[string]any, at string) {
+	if list, isList := value.([]any); isList && len(list) == 1 {
+		pointer, value = pointer+"/0", list[0]
+	}
+	object, _ = value.(map[string]any)
+	return object, pointer
 }
 
 // furtherDoubts stands for the kinds of doubt beyond doubtsMax.
@@ -180,8 +191,8 @@ func doubtWithin(before string, object map[string]any, levels int) string {
 		return text
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if within, is := object[name].(map[string]any); is && isPlain(name) {
-			if text := doubtWithin(pointerTo(before, name), within, levels-1); text != "" {
+		if within, pointer := onlyObject(pointerTo(before, name), object[name]); within != nil && isPlain(name) {
+			if text := doubtWithin(pointer, within, levels-1); text != "" {
 				return text
 			}
 		}
@@ -202,7 +213,7 @@ func mayDoubt(body []byte) bool {
 	if bytes.HasPrefix(bytes.TrimSpace(low), []byte("<")) && (slices.ContainsFunc(doubtWords, has) || slices.ContainsFunc(codeNames, has)) {
 		return true
 	}
-	return has(`error"`) || has(`errors"`) || has("fault>") || slices.ContainsFunc(doubtWords, func(word string) bool { return bytes.HasPrefix(bytes.TrimSpace(low), []byte(word)) }) || slices.ContainsFunc(doubtNames, func(name string) bool { return has(name + `"`) }) && slices.ContainsFunc(doubtWords, has)
+	return has(`error"`) || has(`errors"`) || has(`fault"`) || has("fault>") || slices.ContainsFunc(doubtWords, func(word string) bool { return bytes.HasPrefix(bytes.TrimSpace(low), []byte(word)) }) || slices.ContainsFunc(doubtNames, func(name string) bool { return has(name + `"`) }) && slices.ContainsFunc(doubtWords, has)
 }
 
 // doubtIn returns the first words against a success, such as /status=declined, in the members of one object. "": there are none. before is the JSON
@@ -216,7 +227,7 @@ func doubtIn(before string, object map[string]any) string {
 		if namesErrors(name) && isSomething(value) {
 			return errorIn(pointer, value, doubtDepth)
 		}
-		split := wordsOf(name)
+		split := nameWords(name)
 		if len(split) == 0 || !slices.Contains(doubtNames, split[len(split)-1]) {
 			continue
 		}
@@ -240,10 +251,10 @@ func pointerTo(before, name string) string {
 	return before + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// namesErrors reports whether a name is that of a member for errors, such as error, errors or userErrors.
+// namesErrors reports whether a name is that of a member for errors, such as error, errors, userErrors or fault.
 func namesErrors(name string) bool {
 	name = strings.ToLower(name)
-	return name == "error" || strings.HasSuffix(name, "errors")
+	return name == "error" || name == "fault" || strings.HasSuffix(name, "errors")
 }
 
 // isSomething reports whether the value of such a member says that something went wrong: an object, a text or a list, not empty.
@@ -302,6 +313,20 @@ func isInErrors(pointer string) bool {
 // wordsOf returns the words of a text in small letters.
 func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// nameWords returns the words of a member's name in small letters; a capital letter behind a small one begins another word, as in paymentStatus.
+func nameWords(name string) []string {
+	var b strings.Builder
+	last := ' '
+	for _, r := range name {
+		if unicode.IsUpper(r) && unicode.IsLower(last) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+		last = r
+	}
+	return wordsOf(b.String())
 }
 
 // isOpen reports whether a word leaves the end of an operation open.

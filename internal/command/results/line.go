@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -209,7 +210,7 @@ func (list Declines) AnsweredWith(resp *http.Response, body []byte, unread error
 	}
 	text := TextOf(resp.Header, body)
 	l.Judge(list, resp.StatusCode, text, unread != nil, res.AlreadyDone)
-	l.lookForDoubt(resp.Header, text, res.Source == oncehttp.SourceReplay)
+	l.LookForDoubt(resp.Header, text, res.Source == oncehttp.SourceReplay)
 	return l
 }
 
@@ -245,6 +246,9 @@ func isOwn(attempts int) bool { return attempts > 1 }
 // Judge puts a final answer and its result into the line. The line's Outcome, Attempts and Dropped must be set before. dropped: the body is not there, or not whole.
 func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDone bool) {
 	l.Status, l.Result = status, list.ResultOfAnswer(status, body, alreadyDone && !isOwn(l.Attempts), l.Outcome == oncehttp.OutcomeRefused.String())
+	if alreadyDone && list.matchesFound(body) {
+		l.Result = Declined
+	}
 	l.Exit = l.Result.Exit()
 	if l.Result == Declined || l.Result == Invalid {
 		l.Error = errorOfAnswer(status, body)
@@ -271,7 +275,7 @@ func (list Declines) Resumed(res oncehttp.Result) Line {
 		l.Dropped = a.Dropped
 		text := TextOf(a.Header, a.Body)
 		l.Judge(list, a.Status, text, a.BodyDropped, a.AlreadyDone)
-		l.lookForDoubt(a.Header, text, res.Source == oncehttp.SourceReplay)
+		l.LookForDoubt(a.Header, text, res.Source == oncehttp.SourceReplay)
 		return l
 	}
 	l.Result = Done
@@ -332,6 +336,16 @@ func (l *Line) IsOfRecord() bool {
 func (l *Line) TakeRecord(rec *persist.Record) {
 	l.Attempts, l.Sends = rec.Attempts, rec.Sends
 	l.doubtRecorded(rec)
+}
+
+// CountWhole gives the line of an operation that has not ended the attempts and sends of the operation's whole life, by its record, in place of those of this run. The
+// lines of ended operations have these from the start.
+func (l *Line) CountWhole(rec *persist.Record) {
+	if l.Error == nil || l.Attempts == 0 || rec.Attempts <= l.Attempts {
+		return
+	}
+	l.Error.Message = strings.Replace(l.Error.Message, " after "+words.Count(l.Attempts, "attempt"), fmt.Sprintf(" after %d attempts, %d of them in this run", rec.Attempts, l.Attempts), 1)
+	l.Attempts, l.Sends = rec.Attempts, max(l.Sends, rec.Sends)
 }
 
 // retryAfter returns the wait for which the head of an answer asks; 0: for none.

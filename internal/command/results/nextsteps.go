@@ -115,7 +115,7 @@ func (g Group) afterUnknown(journal string) string {
 		return "nothing more is sent; ask the API what came of them (oncehttp journal show KEY --journal " + journal + "); oncehttp journal declined --forget VALUE --journal " + journal + " counts them as done, and all else that a --declined with that VALUE alone made unknown or declined"
 	}
 	if g.Code == "bad_request" { // another call began it
-		return "see the rows' messages; oncehttp journal resume --journal " + journal
+		return "the rows' messages say what this run lacks: give it as the run that began them had it, and run the same command again"
 	}
 	if g.Code == CodeCredentials {
 		return giveAgain
@@ -161,8 +161,8 @@ func (g Group) afterSame(journal string) string {
 	if !g.unread && !kept { // an API may keep such an error under the key, and give it each time
 		return ""
 	}
-	return "; where the same answer comes again, say what it means, as the rows' messages say, or ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " +
-		journal
+	return "; where the same answer comes again, ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " +
+		journal + "; for rows begun from then on, the rows' messages say how to give such an answer a meaning"
 }
 
 // afterRejected returns the next step after nothing happened.

@@ -14,7 +14,7 @@ func TestNextStepsOfOpenEnds(t *testing.T) {
 	t.Parallel()
 	due := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	const wait = "the first is due at 2026-03-04T05:06:07Z, as the API or the pause after failures has it: run the same command again then, or with a longer --max-retry-after, which waits"
-	const settle = "; where the same answer comes again, say what it means, as the rows' messages say, or ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal j.db"
+	const settle = "; where the same answer comes again, ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal j.db; for rows begun from then on, the rows' messages say how to give such an answer a meaning"
 	for name, c := range map[string]struct {
 		line results.Line
 		want string

@@ -69,7 +69,7 @@ func (list Declines) Confirmed(rec *persist.Record) Line {
 		text := TextOf(a.Header, a.Body)
 		l.Dropped = a.Dropped
 		l.Judge(list, a.Status, text, a.BodyDropped, a.AlreadyDone)
-		l.lookForDoubt(a.Header, text, a.Replayed)
+		l.LookForDoubt(a.Header, text, a.Replayed)
 	}
 	return l
 }
@@ -173,6 +173,33 @@ func (list Declines) match(body []byte) bool {
 	})
 }
 
+// matchesFound reports whether the resource that a lookup has found declines the operation. --done reads the resource, and so does --declined. The answer to a lookup has
+// it alone in a list, at the top or in a member; a record does not keep the pointer to that list.
+func (list Declines) matchesFound(body []byte) bool {
+	if len(list) == 0 {
+		return false
+	}
+	return list.matchesAlone(jsonpointer.Decode(body), doubtDepth)
+}
+
+// matchesAlone reports whether an object declines the operation that stands alone in a list: value itself, or one in its members, down to levels levels.
+func (list Declines) matchesAlone(value any, levels int) bool {
+	switch value := value.(type) {
+	case []any:
+		return len(value) == 1 && slices.ContainsFunc(list, func(d decline) bool {
+			text, found := jsonpointer.Text(value[0], d.pointer)
+			return found && text == d.equals
+		})
+	case map[string]any:
+		for _, member := range value {
+			if levels > 0 && list.matchesAlone(member, levels-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // matchesOpen reports whether a body declines the operation by a word that leaves its end open, such as pending.
 func (list Declines) matchesOpen(body []byte) bool {
 	var open Declines
@@ -267,6 +294,9 @@ func (list Declines) ResultOfRecord(rec *persist.Record) Result {
 		}
 		text := TextOf(rec.Answer.Header, rec.Answer.Body)
 		result := list.ResultOfAnswer(rec.Answer.Status, text, rec.Answer.AlreadyDone && !isOwn(rec.Attempts), rec.FinalEffect() == persist.EffectRefused)
+		if rec.Answer.AlreadyDone && list.matchesFound(text) {
+			result = Declined
+		}
 		if list.MayHide(result, rec.Answer.BodyDropped || unreadable(text), rec.Answer.Dropped) {
 			return Unknown
 		}

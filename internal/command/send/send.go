@@ -360,9 +360,13 @@ func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error,
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 && errors.Is(err, oncehttp.ErrConfig) {
 		status = terminal.ExitUsage
 	}
-	err = session.Taught(f.Used, err)
 	l := results.Failed("", err)
-	f.recall(ctx, ses, &l)
+	if text := session.Lesson(f.Used, err, f.recall(ctx, ses, &l)); text != "" {
+		err = fmt.Errorf("%w; %s", err, text)
+		if l.Error != nil {
+			l.Error.Message += "; " + text
+		}
+	}
 	if f.Declines.Unseen(&l); l.Result == results.Unknown && status == terminal.ExitOK {
 		status = l.Exit
 		err = fmt.Errorf("%w; %s", err, l.Why())
@@ -380,10 +384,11 @@ func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error,
 	return &terminal.ExitError{Status: status, Err: err}
 }
 
-// recall takes what the journal knows of the operation that answered the request, or kept it from being sent, if it has one alone under the key and account.
-func (f *sendFlags) recall(ctx context.Context, ses *session.Session, l *results.Line) {
-	if !l.IsOfRecord() {
-		return
+// recall takes what the journal knows of the operation of a request that did not end well, if it has one alone under the key and account. It returns the name of the
+// profile that the operation was begun under, "" if there is none.
+func (f *sendFlags) recall(ctx context.Context, ses *session.Session, l *results.Line) (begun string) {
+	if l.Key == "" {
+		return ""
 	}
 	var of []persist.Record
 	for rec, err := range ses.Journal.List(ctx, persist.Query{AllAccounts: true, Key: l.Key}) {
@@ -391,7 +396,11 @@ func (f *sendFlags) recall(ctx context.Context, ses *session.Session, l *results
 			of = append(of, rec)
 		}
 	}
-	if len(of) == 1 {
+	if len(of) != 1 {
+		return ""
+	}
+	if l.CountWhole(&of[0]); l.IsOfRecord() {
 		l.TakeRecord(&of[0])
 	}
+	return of[0].Profile
 }

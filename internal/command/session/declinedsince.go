@@ -95,3 +95,11 @@ func (f *ClientFlags) WasDone(rec *persist.Record) bool {
 	}
 	return false
 }
+
+// MayHideEffect reports whether a decline by --declined may hide the effect of an earlier send: its answer is a 2xx to a later send, and the API does not mark it as the
+// answer to the first. An API that looks at its balance before it looks at the key gives such an answer. The record has no answers to earlier sends, so sends that a rate
+// limit refused count, too.
+func (f *ClientFlags) MayHideEffect(rec *persist.Record) bool {
+	return rec.State == persist.StateConfirmed && rec.Sends > 1 && rec.FinalEffect() == persist.EffectHappened && f.Declines.ResultOfRecord(rec) == results.Declined &&
+		(rec.Answer == nil || !rec.Answer.Replayed && !rec.Answer.AlreadyDone) // what a lookup found is the state of the resource itself
+}

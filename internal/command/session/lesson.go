@@ -17,8 +17,8 @@ import (
 
 // Lesson returns a text that tells the user how to teach the command the meaning of an answer that left an operation unknown, and that comes again at each attempt. err
 // is the client's error. The answer is a 2xx with an error of GraphQL, a 409 that may be a refusal, or another 4xx after a lost answer. It returns "" if no word of a
-// person helps.
-func Lesson(p *profile.Profile, err error) string {
+// person helps. begun is the name of the profile that the operation was begun under, "" if it is not known: the flags of another run do not judge it.
+func Lesson(p *profile.Profile, err error, begun string) string {
 	var e *oncehttp.Error
 	if errors.As(err, &e) && e.Answer != nil && failedAsGraphQL(e) {
 		return "look there, and settle it; of other operations say what such answers mean: --done '/data/FIELD=TEXT', beside it --declined '/errors/0/extensions/code=TEXT', which alone does not judge such an answer, and --unknown"
@@ -34,8 +34,11 @@ func Lesson(p *profile.Profile, err error) string {
 		if len(p.InProgress) > 0 && !ofDraft(p) {
 			return "" // the profile knows that answer
 		}
-		if strings.Contains(p.Name, words.NaturalMark) {
-			return "where the lookup does not tell what came of it, ask the API, and settle it (oncehttp journal settle KEY@SEEN --absent, or --happened; oncehttp journal stuck lists KEY@SEEN)"
+		switch natural := strings.Contains(p.Name, words.NaturalMark); {
+		case natural && begun != "" && !strings.Contains(begun, words.NaturalMark):
+			return "it was begun without --already-done and --lookup, and those of this run judge only what is begun with them: " + askAndSettle
+		case natural:
+			return "where the lookup does not tell what came of it, " + askAndSettle
 		}
 		facts, why = "in_progress, business_conflict, already_done or mismatch", "a 409 that comes again may be a refusal of the business, or say that it was done before"
 	case e.Outcome == oncehttp.OutcomeUnknown && (status == http.StatusLocked || status == http.StatusFailedDependency):
@@ -47,8 +50,11 @@ func Lesson(p *profile.Profile, err error) string {
 	default:
 		return ""
 	}
-	return fmt.Sprintf("%s; ask the API what came of it, and settle it (oncehttp journal settle KEY@SEEN --absent, or --happened; oncehttp journal stuck lists KEY@SEEN), or say what it means: --already-done '%d:/error/code=TEXT' with --lookup and --same, or a profile file with %s (oncehttp profile new)", why, status, facts)
+	return fmt.Sprintf("%s; %s; for what is begun from then on, say what such an answer means: --already-done '%d:/error/code=TEXT' with --lookup and --same, or a profile file with %s (oncehttp profile new)", why, askAndSettle, status, facts)
 }
+
+// askAndSettle is the way out of an answer that settles nothing, whatever flags are given later.
+const askAndSettle = "ask the API what came of it, and settle it (oncehttp journal settle KEY@SEEN --absent, or --happened; oncehttp journal stuck lists KEY@SEEN)"
 
 // failedAsGraphQL reports whether an operation is held since its answer, a 2xx, has a list of errors and no data, as GraphQL reports a failure.
 func failedAsGraphQL(e *oncehttp.Error) bool {
@@ -70,12 +76,4 @@ func ofDraft(p *profile.Profile) bool {
 	name, _, _ := strings.Cut(p.Name, "~") // NaturalMark and DoneMark
 	name, _, _ = strings.Cut(name, words.KeyHeaderMark)
 	return name == profile.Draft07().Name || name == profile.Draft07Quoted().Name
-}
-
-// Taught returns err with the text of Lesson behind it, or err itself if there is no lesson.
-func Taught(p *profile.Profile, err error) error {
-	if text := Lesson(p, err); text != "" {
-		return fmt.Errorf("%w; %s", err, text)
-	}
-	return err
 }

@@ -66,11 +66,11 @@ func TestWhatAnAnswerMeansIsTaught(t *testing.T) {
 			file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
 			batched := commandtest.Run(t, append([]string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--journal", filepath.Join(dir, "b.db")}, few...)...)
 			for _, got := range []string{sent.Err, batched.Out} {
-				if strings.Contains(got, "say what it means: --already-done") != (c.want != "") || !strings.Contains(got, c.want) {
+				if strings.Contains(got, "for what is begun from then on, say what such an answer means: --already-done") != (c.want != "") || !strings.Contains(got, c.want) {
 					t.Errorf("want %q in\n%s", c.want, got)
 				}
 			}
-			if strings.Contains(batched.Err, "say what it means, as the rows' messages say") != (c.want != "") {
+			if strings.Contains(batched.Err, "the rows' messages say how to give such an answer a meaning") != (c.want != "") {
 				t.Errorf("the summary of batch: %s", batched.Err)
 			}
 			if c.want != "" && (sent.Status != terminal.ExitUnknown || batched.Status != terminal.ExitUnknown || strings.Count(sent.Err, "\n") != 1) {

@@ -25,8 +25,8 @@ type NaturalFlags struct {
 
 // Bind adds the flags about business references to fs.
 func (f *NaturalFlags) Bind(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.done, "already-done", nil, "an answer that says that a number in the request was used before, as STATUS:/POINTER=TEXT, such as 409:/error/code=duplicate_order; may be repeated")
-	fs.StringVar(&f.lookup, "lookup", "", "where a GET then finds what has the number, such as '/orders?ref={order_id}'; #/POINTER behind it leads to the list in the answer; an answer that is itself a list is not read")
+	fs.StringArrayVar(&f.done, "already-done", nil, "an answer that says that a number in the request was used before, as STATUS:/POINTER=TEXT, such as 409:/error/code=duplicate_order; it judges what is begun with it; may be repeated")
+	fs.StringVar(&f.lookup, "lookup", "", "where a GET then finds what has the number, such as '/orders?ref={order_id}'; #/POINTER behind it leads to the list in the answer; an answer that is itself a list is not read; asked for what is begun with it")
 	fs.StringSliceVar(&f.same, "same", nil, "what must be equal in request and resource, such as amount,currency; where the resource has another name for it: order_id=/data/ref")
 }
 

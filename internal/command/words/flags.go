@@ -22,6 +22,8 @@ func FlagWords(text string) string {
 		", or AcceptPlain of package persist/seal)", " @FILE)", "(package persist/seal)", "(--seal-key @FILE)",
 		"Options.ListenURL", "--journal-direct", "ListenURL", "--journal-direct",
 		": it is not among Config.Origins, and Config.OriginAllowed does not allow it", "; name it with --origin, or --auth",
+		"it was begun with another credential than Config.Credential names", "it was begun with another --credential, or with none: give it as the run that began it had it",
+		`, and Config.Region is "`, `: give --region as the run that began it had it; here it is "`,
 		"Config.Region", "--region", "Config.Credential", "--credential",
 		"what CredentialHash makes of the credential", "sha256: and the SHA-256 of the credential in hexadecimal digits",
 		"Client.Assign", "oncehttp journal assign", " (Key.Generation)", "", "MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",

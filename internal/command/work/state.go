@@ -205,7 +205,9 @@ func (w *worker) line(e oncehttp.Event) results.Line {
 			l.Source = results.SourceName(oncehttp.SourceReplay)
 		}
 		l.Dropped = a.Dropped
-		l.Judge(w.declines, a.Status, results.TextOf(a.Header, a.Body), a.BodyDropped, a.AlreadyDone)
+		text := results.TextOf(a.Header, a.Body)
+		l.Judge(w.declines, a.Status, text, a.BodyDropped, a.AlreadyDone)
+		l.LookForDoubt(a.Header, text, a.Replayed)
 	}
 	return l
 }

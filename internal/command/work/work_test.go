@@ -298,3 +298,21 @@ func TestWorkKnowsDeclined(t *testing.T) {
 		w.Stop(t, syscall.SIGTERM)
 	})
 }
+
+// TestWorkLinesHaveDoubts: a line of --lines has the word against a success, as a line of batch does.
+func TestWorkLinesHaveDoubts(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"resultCode":"Refused"}`)
+	})
+	journal := filepath.Join(t.TempDir(), "j.db")
+	commandtest.Enqueue(t, journal, s.URL, 1)
+	w := commandtest.StartWork(t, "--journal", journal)
+	if l, more := w.Next(t); !more || l.Result != results.Done || l.Doubt != "/resultCode=Refused" {
+		t.Errorf("line %+v", l)
+	}
+	if got := w.Stop(t, syscall.SIGTERM); got != terminal.ExitOK {
+		t.Errorf("status %d", got)
+	}
+}
