@@ -58,7 +58,8 @@ const (
 	ActSkipped = "skipped"
 )
 
-// IsSkipped reports whether a record with these acts is a placeholder: see ActSkipped. It is no operation, and nothing was sent under its key.
+// IsSkipped reports whether a record with these acts is a placeholder (ActSkipped). It is no operation, and nothing was sent under its key. A client begins
+// it before it sends a later generation of the key (a new try under a key of its own), so that nobody begins anything under this key any more.
 func IsSkipped(acts []Act) bool {
 	return slices.ContainsFunc(acts, func(a Act) bool { return a.Did == ActSkipped })
 }

@@ -22,17 +22,19 @@ type TxBeginner interface {
 	BeginIn(ctx context.Context, tx any, rec Record) (existing Record, created bool, err error)
 }
 
-// BeginTx begins a record made by Client.Prepare inside a transaction of the caller's own, through a journal: sealed, if
-// the journal is sealed. See [TxBeginner]. For a pgx.Tx there is BeginPgx of persist/postgres.
+// BeginTx begins a record made by Client.Prepare inside a transaction of the caller's own, through a journal: encrypted, if the journal is sealed. After a
+// commit of tx a client sends the operation; after a rollback it never existed. created is true if the record was begun, and existing is this record then.
+// Else existing is the record that stands under its ID already, unchanged: [Record.CheckRepeat] says if tx may be committed.
 //
-// A journal that is no TxBeginner, such as one on Redis or in a file, is ErrInvalid, and nothing was begun: use
-// Client.Enqueue there.
+// A journal that is no [TxBeginner], such as one on Redis or in a file, is ErrInvalid, and nothing was begun: use Client.Enqueue there. For a pgx.Tx there
+// is BeginPgx of persist/postgres.
 func BeginTx(ctx context.Context, j Journal, tx *sql.Tx, rec Record) (existing Record, created bool, err error) {
 	return BeginIn(ctx, j, tx, rec)
 }
 
-// BeginIn begins a record inside a transaction of the caller's own. tx is of a kind that the journal knows: see [TxBeginner]. A journal without that
-// interface begins nothing, and an error is returned.
+// BeginIn is [BeginTx] for a transaction of any kind that the journal knows: a *sql.Tx, or a pgx.Tx in persist/postgres. created is true if the record was
+// begun, and existing is this record then; else existing is the record that stands under its ID already. A journal that is no [TxBeginner] begins nothing,
+// and an error is returned.
 func BeginIn(ctx context.Context, j Journal, tx any, rec Record) (existing Record, created bool, err error) {
 	below, can := As[TxBeginner](j)
 	if !can {

@@ -40,5 +40,5 @@ func (c *Counts) AllHeld() (n int) {
 	return n
 }
 
-// Unfinished returns the number of all unfinished records.
+// Unfinished returns the number of all unfinished records. Pending ones go on by themselves; for held ones nothing is sent until somebody settles them.
 func (c *Counts) Unfinished() int { return c.Pending + c.AllHeld() }

@@ -69,7 +69,8 @@ func erasedAccount(secret []byte, account string) string {
 	return b.String()
 }
 
-// ErasedID returns the ID of an erased record that had another ID.
+// ErasedID returns the ID that the record of this ID has once it is erased (everything that no second effect depends on is taken out of it): digests of the
+// account and the key, under the secret of the journal. So a search for the ID still finds the record, and nobody reads the account or key in it.
 func ErasedID(secret []byte, id ID) ID {
 	return ID{Account: erasedAccount(secret, id.Account), Key: ErasedKey(secret, id.Key)}
 }
@@ -82,8 +83,8 @@ func (q *Query) Erased(secret []byte) Query {
 	return erased
 }
 
-// IsOf reports whether a record found by an ID is the one of this ID: it has it, or it is erased and had it, by the secret of the
-// journal.
+// IsOf reports whether r is the record of this ID. It is, too, if it was erased and had the ID before: an erased record has digests in place of its account
+// and key, made with the secret of the journal. A journal asks this of a record that it has found by the ID or by its digests.
 func (r *Record) IsOf(id ID, secret []byte) bool {
 	return r.ID == id || r.Erased && r.ID == ErasedID(secret, id)
 }

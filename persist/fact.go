@@ -32,13 +32,15 @@ const FactDeclinedSince = "declined-since"
 // the form of RFC 3339. The command writes it, and no client reads it.
 const FactRestored = "restored"
 
-// FactNames returns the names of the facts written by oncehttp, for a copy of a journal.
+// FactNames returns the names of the facts written by oncehttp: small values that belong to a journal as a whole, and to no record. The copy of a journal
+// takes these facts along.
 func FactNames() []string {
 	return []string{FactSeal, FactOrigins, FactDeclined, FactDeclinedSince, FactRestored}
 }
 
-// CheckFact checks the arguments of Journal.Fact. It returns ErrInvalid for a name that is not made of 1 to FactNameMax lower-case letters and
-// hyphens, and for a value that is empty or longer than FactMax bytes. A nil value, for reading alone, is valid.
+// CheckFact checks the arguments of Journal.Fact, the method to read or write a fact (a small value that belongs to the journal as a whole). It returns
+// ErrInvalid for a name that is not made of 1 to FactNameMax lower-case letters and hyphens, and for a value that is empty or longer than FactMax bytes. A
+// nil value is valid: then Fact only reads.
 func CheckFact(name string, value []byte) error {
 	odd := func(r rune) bool { return (r < 'a' || r > 'z') && r != '-' }
 	switch {

@@ -51,7 +51,8 @@ func SplitAccount(account string) (name string, scopes [][2]string) {
 	return unescape(name), scopes
 }
 
-// escape appends s with every byte that separates parts percent-encoded.
+// escape appends a part of an account to b, with percent-encoding of each byte that separates parts ('|' and '='), of '%', of spaces and control characters,
+// and of each byte that is not ASCII. So no two lists of parts become one account.
 func escape(b *strings.Builder, s string) {
 	const hex = "0123456789ABCDEF"
 	for i := range len(s) {

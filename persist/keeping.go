@@ -130,10 +130,10 @@ func (r *Record) tombstoneUntil() (at time.Time, ever bool) {
 	return at, true
 }
 
-// Sweep returns the effect of a sweep under these limits on r. If drop is true,
-// the record goes whole. If strip is true, it becomes a tombstone, or the tombstone of a
-// chosen key: see Record.Strip. Before that, strip may be for the request alone, and after it for the text of the tombstone:
-// Limits.Strip tells them apart. (Invariants 3, 17, 34, 53 and 56.)
+// Sweep returns what a sweep under these limits does with r at the time now; it changes nothing. If drop is true, the record is to be removed whole. If
+// strip is true, Limits.Strip is to be called: it removes the body of the request alone, or request and answer (a tombstone is left, and remembers the key),
+// or the text of the tombstone. Both are false for a record that stays as it is: one that has not ended, one whose end is owed to Config.OnResult, and one
+// whose times are not over. (Invariants 3, 17, 34, 53 and 56.)
 func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	if !r.State.Final() || r.Owed() {
 		return false, false
@@ -153,7 +153,8 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	return keyOver, !keyOver && (!r.Swept || r.keepsGenerated() && !awaited || l.textOver(r, now))
 }
 
-// textOver reports whether a tombstone (Swept: answer and request are gone) loses its text at now, under these limits. See Record.Erase. (Invariant 57.)
+// textOver reports whether a tombstone (Swept: answer and request are gone) loses its text at now, under these limits. The text is its account, its key and
+// all else that may name a person. Digests of account and key are left, so that a repeat still finds it. (Invariant 57.)
 func (l *Limits) textOver(r *Record, now time.Time) bool {
 	at, ever := r.textUntil(l.keepingText(r))
 	return ever && r.Swept && !now.Before(at)

@@ -34,8 +34,9 @@ type Needs struct {
 	Version    string // of Record.ProfileVersion
 }
 
-// Needs returns the requirements on a client acting on the record. For a sealed record it returns those shown by the seal: see
-// SealedNeeds.
+// Needs returns the requirements on a client acting on the record, such as the credential, the region and the profile that it must have. Those of a sealed
+// (encrypted) record are read from SealedNeeds, a text that package persist/seal writes beside the encrypted parts. Without this text only the key of the
+// seal is known: Hidden is "?".
 func (r *Record) Needs() Needs {
 	if r.Carrier == CarrierSealed {
 		if r.SealedNeeds == "" {
@@ -78,7 +79,8 @@ func (n Needs) IsProfile(name, version string) bool {
 	return n.Profile == needOf(name) && n.Version == needOf(version)
 }
 
-// Lock returns n with everything but the format and the keys of a seal in hidden.
+// Lock returns Needs that show in clear only the format of n and sealKeys, the ids of the keys of the seal. hidden is the whole text of n, encrypted by
+// package persist/seal: so nobody without the keys reads the needs of a sealed record.
 func (n Needs) Lock(sealKeys, hidden string) Needs {
 	return Needs{Format: n.Format, SealKeys: sealKeys, Hidden: hidden}
 }
@@ -117,8 +119,8 @@ func (n Needs) String() string {
 	return b.String()
 }
 
-// ParseNeeds returns the Needs of a text. For a later format, or for an unknown word, it returns the format alone, and 0 in
-// place of the format if that is Format.
+// ParseNeeds returns the Needs of a text made by their String. For a text of a later format it returns the format alone, and for a text with an unknown or
+// damaged word the zero value. Nobody can read the needs of such a record here, and so no client of this version acts on it.
 func ParseNeeds(text string) Needs {
 	first, rest, more := strings.Cut(text, " ")
 	format, err := strconv.Atoi(first)

@@ -75,13 +75,14 @@ func (q *Query) matchUnresolved(r *Record) bool {
 	return true
 }
 
-// unresolved reports whether a caller without a key may still have to hear how r
-// ends, or ended.
+// unresolved reports whether a caller without a key may still have to hear how r ends, or ended. Its key was generated, and it is unfinished, or no caller
+// was told of its end.
 func (r *Record) unresolved() bool {
 	return r.Generated && (r.Unreported || !r.State.Final())
 }
 
-// Owed reports whether the record's state, an end or a hold, is owed to oncehttp.Config.OnResult.
+// Owed reports whether the record's state, an end or a hold, must still be given to oncehttp.Config.OnResult, the callback for results. A pending record
+// owes nothing.
 func (r *Record) Owed() bool { return !r.OwedFrom.IsZero() && r.State != StatePending }
 
 // matchAccount reports whether q selects an account: all accounts, its own, or one of the scoped accounts of its own. A scoped account is the

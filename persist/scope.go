@@ -60,8 +60,9 @@ func (r *Record) validateScopes() error {
 	return nil
 }
 
-// ScopedAccount returns Account with the values of Scopes, if the request carries any: the first operation of a key stands at
-// the account itself, whatever its scopes. It tells people the owner of the operation.
+// ScopedAccount returns Account with the values of Scopes, the request headers that name the owner of the keys. It tells people the owner of the operation.
+// Account alone may lack these values: the first operation of a key stands at the account itself, whatever its scopes. If no scope has a value, it returns
+// Account.
 func (r *Record) ScopedAccount() string {
 	name, scopes := SplitAccount(r.Account)
 	if len(scopes) > 0 && scopes[0][0] == "" {

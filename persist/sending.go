@@ -42,7 +42,7 @@ func (r *Record) MarkedByClaim(now time.Time) bool {
 	return !r.MaybeSent && !late && (!r.ServerToken || r.Token != "" && r.Sends > 0) && r.Protected && r.Carrier != CarrierSealed
 }
 
-// Leased reports whether another than owner holds the record at now.
+// Leased reports whether another process than owner has a lease of the record at the time now: until its end only that process drives the operation.
 func (r *Record) Leased(owner string, now time.Time) bool {
 	return r.LeaseOwner != "" && r.LeaseOwner != owner && now.Before(r.LeaseUntil)
 }

@@ -8,9 +8,9 @@ import "runtime/debug"
 // version required by any of its modules.
 const bboltReviewed = "v1.5.0"
 
-// usesReviewedBbolt reports whether the program is built with the version of bbolt whose commits were reviewed for this package: only there may the
-// journal sync once for a commit. forced replaces the version of the program, for tests. It returns false if the program does not say its versions,
-// as test binaries do not.
+// usesReviewedBbolt reports whether the program is built with the version of bbolt whose commits were reviewed for this package: only there may the journal
+// sync once for a commit. forced, if not empty, is taken for the version of the program, in tests. It returns false if the program does not say its
+// versions, as test binaries do not.
 func usesReviewedBbolt(forced string) bool {
 	if forced != "" {
 		return forced == bboltReviewed

@@ -33,11 +33,11 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	return persist.Record{}, false, j.wrap(err)
 }
 
-// begin is Begin without its checks. The record is encoded before mu is taken, so that callers disturb each other little. Its checksum is completed
-// under mu, once its number (Seq) is known.
+// begin is Begin without its checks. It returns the record as it was written and true, or the record that stands under the ID already and false. The record
+// is encoded before mu is taken, so that callers disturb each other little. Its checksum is completed under mu, once its number (Seq) is known.
 //
-// If memory has a record with the same hash of the ID, that is read from the file and compared: it may be one of another ID. Then the next one with
-// this hash is looked at.
+// If memory has a record with the same hash of the ID, that is read from the file and compared: it may be one of another ID. Then the next one with this
+// hash is looked at.
 func (j *Journal) begin(rec persist.Record) (persist.Record, bool, error) {
 	rec.Revision = 1
 	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true}
@@ -80,8 +80,8 @@ func (j *Journal) begin(rec persist.Record) (persist.Record, bool, error) {
 	}
 }
 
-// enter gives a new record its number (Seq), enters it into the indexes in memory, and queues it for the next commit. From now on every other Begin
-// of its ID waits for that commit. The caller holds mu.
+// enter gives a new record its number (Seq), enters it into the indexes in memory, queues it for the next commit, and returns the number. From now on every
+// other Begin of its ID waits for that commit. The caller holds mu.
 func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	j.seq++
 	c.seq = j.seq
@@ -304,7 +304,7 @@ func notFound(id persist.ID) error {
 	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
 }
 
-// stale is the error for a record other than the one read by the caller.
+// stale returns the error for a record that is not as the caller has read it: it has changed since. rec is the record as it is now.
 func stale(rec *persist.Record) error {
 	return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, rec.State, rec.Revision)
 }

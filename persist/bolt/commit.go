@@ -174,13 +174,14 @@ func failedToWrite(err error) bool {
 	return errors.As(err, &path) && path.Op != "sync"
 }
 
-// syncTook notes how long the last sync took. The shorter of the last two counts, so a single slow one does
-// not.
+// syncTook notes how long the last sync took: a commit waits for further callers for a part of this time. The shorter of the last two counts, so a single
+// slow one does not.
 func (j *Journal) syncTook(d time.Duration) {
 	j.lastSync, j.syncTime = d, min(j.lastSync, d)
 }
 
-// rolledBack reports whether a transaction has released bbolt's locks after its panic.
+// rolledBack rolls a transaction back after a panic of bbolt, and reports whether bbolt has released its locks by that. It is false if there is no
+// transaction (nil), and if the rollback fails or panics, too.
 func rolledBack(tx *bbolt.Tx) (ok bool) {
 	defer func() { ok = recover() == nil && ok }()
 	return tx != nil && tx.Rollback() == nil

@@ -48,7 +48,7 @@ type head struct {
 	sum    [sha256.Size]byte
 }
 
-// append appends the head's bytes, with their checksum, to b.
+// append appends the head of a copy of commit pages to b, with a checksum at its end. The head says of what commit the pages are, and how long the copy is.
 func (h *head) append(b []byte) []byte {
 	from := len(b)
 	for _, n := range [...]uint64{copyMagic, h.txid, h.nth, h.size, h.parts, h.length} {
@@ -59,7 +59,7 @@ func (h *head) append(b []byte) []byte {
 	return append(b, sum[:3*8]...)
 }
 
-// parseHead is the inverse of append. ok is false for bytes that are no whole head with a right checksum.
+// parseHead reads the head of a copy of commit pages, as append has written it. ok is false for bytes that are no whole head with a right checksum.
 func parseHead(b []byte) (h head, ok bool) {
 	if len(b) != copyHead || binary.BigEndian.Uint64(b) != copyMagic {
 		return head{}, false
@@ -149,8 +149,8 @@ func (c *commitCopy) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// writeCopy writes a copy of parts of a commit behind the end of the file, and of any other copy. It does
-// not sync. It returns the size of the file without copies.
+// writeCopy writes a copy of parts of the commit with the meta page m behind the end of the file, and behind last, an earlier copy (nil: there is none). If
+// a crash cuts off the work on the pages in their places, findCopy finds them there. It does not sync. end is the size of the file without copies.
 func (j *Journal) writeCopy(f io.ReaderAt, size int64, m meta, parts []part, pages *pageSums, last *commitCopy) (end int64, err error) {
 	h := head{txid: m.txid, nth: 1, size: uint64(size), parts: uint64(len(parts))}
 	if last != nil {

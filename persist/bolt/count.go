@@ -26,7 +26,8 @@ type ranks struct{ age, due int32 }
 // otherReasons stands for all reasons without a number of their own. This version knows far fewer reasons.
 const otherReasons persist.HoldReason = "other"
 
-// newTally returns a tally of no records. The reason "" has the number 0, so that a record without a hold needs no entry of its own.
+// newTally returns a tally, the counts of unfinished records by state and by reason of their hold, of no records. The reason "" has the number 0, so that a
+// record without a hold needs no entry of its own.
 func newTally() tally {
 	return tally{
 		held:    []int{0}, // by the reason "", of no record

@@ -15,9 +15,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// DueTimes implements [persist.DueTimes]. It looks at the memory, at a few numbers for 64 records. It reads
-// one record for each account and origin: their names are only in the file. If this is damaged, it reads
-// all pending records. Leases mean nothing in a journal of one process.
+// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin. It looks at the memory, at a few numbers for
+// 64 records. It reads one record for each account and origin: their names are only in the file. If this is damaged, it reads all pending records. Leases
+// mean nothing in a journal of one process.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if err := j.start(ctx); err != nil {
 		return nil, err

@@ -39,8 +39,9 @@ const (
 	kindProgress
 )
 
-// encodeIntent returns a new record's entry for the bucket of intents. sealSum completes it once the Seq is
-// known. The body of a request over inlineMax is left out of it, and so is the body of an answer. A record that is a used key gets the entry of one.
+// encodeIntent returns the entry of a new record for the bucket of intents, where each record is kept as it was begun. sealSum completes its checksum once
+// the Seq is known. The body of a request over inlineMax is left out of it, and so is the body of an answer. A used key, what is left of an erased record,
+// gets a short entry of its own form.
 func encodeIntent(r *persist.Record) []byte {
 	if b := encodeUsed(r); b != nil {
 		return b

@@ -53,7 +53,7 @@ func (f facts) with(written *fact) facts {
 	return next
 }
 
-// bytes is about how many bytes of the file the facts take.
+// bytes returns about the number of bytes that the facts, the named values of the journal as a whole, take in the file.
 func (f facts) bytes() (n int) {
 	for name, value := range f {
 		n += factBytes + len(name) + len(value)
@@ -66,7 +66,7 @@ func (f *fact) put(tx *bbolt.Tx, about []byte) error {
 	return tx.Bucket(about).Put([]byte(factPrefix+f.name), appendSum(bytes.Clone(f.value)))
 }
 
-// readFact reads an entry of the bucket about the file into f. An entry that is no fact is passed over.
+// readFact reads an entry of the bucket about the file into f, if it is a fact, a named value of the journal as a whole. Any other entry is passed over.
 // Error: persist.ErrCorrupt for a wrong checksum.
 func (f facts) readFact(key, value []byte) error {
 	name, is := strings.CutPrefix(string(key), factPrefix)

@@ -87,8 +87,8 @@ type hasher struct {
 	mask uint64 // tests clear bits, to make hashes collide
 }
 
-// newHasher makes a hasher with a random seed. A mask of zero keeps every bit; tests
-// clear bits.
+// newHasher returns a hasher for IDs and fingerprints, with a random seed. mask has the bits of a hash that are kept; zero keeps every bit. Tests clear
+// bits, so that several records get one hash.
 func newHasher(mask uint64) hasher {
 	if mask == 0 {
 		mask = ^uint64(0)

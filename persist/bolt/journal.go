@@ -191,7 +191,8 @@ func openJournal(path string, opts Options) (*Journal, error) {
 	return j, nil
 }
 
-// usable reports why nothing can be done. The caller holds mu.
+// usable returns nil if the journal can be used, and else the reason why not: it is closed, or an earlier failure has broken it until it is opened again.
+// The caller holds mu.
 func (j *Journal) usable() error {
 	if j.closed {
 		return j.errClosed()

@@ -32,7 +32,7 @@ type names struct {
 	format, id, secret               []byte // in about
 }
 
-// newNames returns the names. They are bytes, since bbolt takes those.
+// newNames returns the names of the journal's buckets and special entries in the bbolt file. They are bytes, since bbolt takes those.
 func newNames() names {
 	return names{
 		about: []byte("oncehttp"), intents: []byte("intents"), progress: []byte("progress"), bodies: []byte("bodies"),

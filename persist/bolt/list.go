@@ -46,8 +46,8 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	return l.listed(ctx)
 }
 
-// noneUnresolved reports whether the index of unresolved records, or of owed results, shows no record for
-// q. The caller holds mu.
+// noneUnresolved reports whether memory alone proves that q selects nothing, so that List need not read. It does if q asks for unresolved records (a caller
+// without a key may still have to hear their end) or for owed results, and their index has none. False proves nothing. The caller holds mu.
 func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	if len(q.Unresolved) > 0 {
 		return !j.unresolved.has(j.hash.fingerprint(q.Unresolved))

@@ -107,7 +107,8 @@ type metas struct {
 	marked bool // a mark declares the newest commit whole
 }
 
-// follows reports whether the older meta page is of the commit before the newest.
+// follows reports whether the other meta page is valid, and of the commit just before the newest one. Otherwise a crash has interrupted a later commit, or
+// that page is damaged.
 func (ms *metas) follows() bool { return ms.both && ms.older.txid == ms.newest.txid-1 }
 
 // readMetas reads the two meta pages and finds the newest valid one. bbolt writes them in turn, so the other is that of the commit before. A mark in

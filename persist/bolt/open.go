@@ -171,8 +171,8 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 	return err
 }
 
-// mapSize is how many bytes of address space are mapped at first: as many as cost nothing. From there on
-// the mapping doubles, and each time bbolt copies the data of the commit under way.
+// mapSize returns how many bytes of address space are mapped at first: as many as cost nothing. From there on the mapping doubles, and each time bbolt
+// copies the data of the commit under way. 0 leaves the size to bbolt.
 func mapSize() int {
 	switch {
 	case runtime.GOOS == "windows":

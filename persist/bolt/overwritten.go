@@ -35,8 +35,8 @@ func (p *proof) isIn(tx *bbolt.Tx, state []byte) bool {
 	return bytes.Equal(tx.Cursor().Bucket().Get(state), p.state[:])
 }
 
-// hasMeta reports whether the file has the meta page of a commit. Its error is one of the disk. The committer
-// calls it, or a holder of mu while no commit is under way.
+// hasMeta reports whether the file has the meta page of this commit, the page that makes a commit valid. If it lacks that of the last commit, another
+// program has written over the file. Its error is one of the disk. The committer calls it, or a holder of mu while no commit is under way.
 func (j *Journal) hasMeta(txid uint64) (bool, error) {
 	n, err := j.file.ReadAt(j.metaPage[:], int64(txid%2)*int64(j.pageSize))
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -23,13 +23,14 @@ type cursor interface {
 // boltCursor is a cursor of bbolt. It panics on a damaged page.
 type boltCursor struct{ c *bbolt.Cursor }
 
-// seek is [bbolt.Cursor.Seek]: the first entry with a key not below from. It never fails; its error is for the other cursor.
+// seek is [bbolt.Cursor.Seek]: it returns the first entry with a key not below from; the key is nil at the end. Its error is always nil: the other kind of
+// cursor reads the file by itself, and can fail.
 func (b boltCursor) seek(from []byte) (key, value []byte, err error) {
 	key, value = b.c.Seek(from)
 	return key, value, nil
 }
 
-// next is [bbolt.Cursor.Next]. It never fails; its error is for the other cursor.
+// next is [bbolt.Cursor.Next]: it returns the next entry; the key is nil at the end. Its error is always nil: the other kind of cursor can fail.
 func (b boltCursor) next() (key, value []byte, err error) {
 	key, value = b.c.Next()
 	return key, value, nil

@@ -71,7 +71,8 @@ const (
 	pieceKeySize = 12
 )
 
-// trees returns the buckets that may have pages of their own.
+// trees returns the journal's buckets that may have pages of their own, each with the length of its keys. The bucket about the file is small, and lies in
+// the root page.
 func (r *root) trees() []tree {
 	return []tree{{r.intents, seqKeySize}, {r.progress, seqKeySize}, {r.bodies, pieceKeySize}}
 }

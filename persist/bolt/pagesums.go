@@ -21,7 +21,7 @@ type pageSum struct {
 	size int
 }
 
-// newPageSums returns an empty set of hashes of pages, under a random seed.
+// newPageSums returns an empty set of hashes of pages, under a random seed. By it a page that is read again is compared with the one that was verified.
 func newPageSums() *pageSums {
 	return &pageSums{seed: maphash.MakeSeed(), sums: map[uint64]pageSum{}}
 }

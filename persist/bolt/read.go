@@ -18,7 +18,7 @@ import (
 // errAgain tells the caller to look the record up anew.
 var errAgain = errors.New("persist/bolt: look again")
 
-// Get implements [persist.Journal]. A queued record is read from the queue.
+// Get implements [persist.Journal]: it returns the record of an ID, or persist.ErrNotFound. Changes that are queued and not yet in the file count.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	if err := j.start(ctx); err != nil {
 		return persist.Record{}, err
@@ -53,11 +53,10 @@ func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
 	}
 }
 
-// read returns the record of a Seq present in memory. The caller holds mu; read gives it up. After errAgain
-// the record may be gone.
+// read returns the record of a Seq present in memory. The caller holds mu; read gives it up. After errAgain nothing was read: read has waited for a commit,
+// the record may be gone by now, and the caller looks for it again.
 //
-// The transaction begins under mu, together with a look at the queues, so the two fit: a record is read as
-// it was at this moment.
+// The transaction begins under mu, together with a look at the queues, so the two fit: a record is read as it was at this moment.
 func (j *Journal) read(seq uint64) (persist.Record, error) {
 	// The overlay and the transaction are taken under one hold of mu, so they fit.
 	o := j.overlay(seq)
@@ -289,7 +288,8 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 	return rec, true, nil
 }
 
-// readUsed reads the record of a used key from its entry. With a q, matches tells if q selects it.
+// readUsed reads the record of a used key, what is left of an erased record, from its entry. matches is false if q, a query, does not select it; with a nil
+// q it is true.
 // Errors: persist.ErrCorrupt.
 func readUsed(entry []byte, seq uint64, q *persist.Query) (rec persist.Record, matches bool, err error) {
 	if _, err = openUsed(entry, seq, &rec); err == nil {
@@ -334,8 +334,8 @@ func (v *view) entries(entry []byte, seq uint64, o *overlay) (intent, progress [
 	return intent, progress, err
 }
 
-// match asks q, but for its Needs, about a record with only its head decoded. The account and the key are
-// copied only if q asks for them.
+// match reports whether q selects a record, by the few fields of its encoded parts that a query needs: most records of a listing are decided without
+// decoding them whole. The Needs of q are left to the caller. The account and the key are copied only if q asks for them.
 func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) {
 	i, err := codec.PeekIntent(intent)
 	if err != nil {

@@ -50,7 +50,8 @@ func (s slot) packed() packed { return packed{s.rev, s.intentSum, s.progressSum,
 // is reports whether any of these flags is set.
 func (s slot) is(flag uint32) bool { return s.flags&flag != 0 }
 
-// unresolved reports whether a query for unresolved records may select the record.
+// unresolved reports whether a caller without a key may still have to hear the record's end: its key was generated, and it is unfinished, or no caller was
+// told of its end. A query for unresolved records may select it.
 func (s slot) unresolved() bool { return s.is(slotGenerated) && s.is(slotOpen|slotUnreported) }
 
 // setState sets the fields of a slot, the record's place in memory, by the record's state, NextAttempt (next) and SendUntil
@@ -299,7 +300,8 @@ func pieceContribution(key []byte, sum uint32) uint64 {
 	return mix(mix(mix(at)^uint64(binary.BigEndian.Uint32(key[8:]))) ^ uint64(sum))
 }
 
-// mix returns the finalizer of SplitMix64, a bijection: every bit of the input changes half of the output.
+// mix returns the finalizer of SplitMix64, a bijection: every bit of the input changes half of the output. So a changed number shows in a sum of mixed
+// numbers: such a sum is a digest.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -80,8 +80,8 @@ func cutNames(account, key string) (shortAccount, shortKey string) {
 	return shortAccount, shortKey
 }
 
-// reduce turns a record that a sweep has just erased into a used key: digests of its key and account, with its state. wireKey and key are those that
-// it had. It returns false, and changes nothing, if the record has more than a used key can hold.
+// reduce turns a record that a sweep has just erased into a used key: digests of its key and account, with its state, in a few dozen bytes. wireKey and key
+// are those that it had. It returns false, and changes nothing, if the record has more than a used key can hold: then it is kept as an erased record.
 func reduce(rec *persist.Record, wireKey, key string) bool {
 	left := persist.Record{ID: rec.ID, Seq: rec.Seq, Revision: rec.Revision, State: rec.State, Finished: time.Unix(0, rec.Finished.UnixNano()).UTC(), KeepKey: rec.KeepKey}
 	if rec.SealedEnd == "" {
@@ -157,7 +157,7 @@ func openUsed(entry []byte, seq uint64, rec *persist.Record) (sum uint32, err er
 	return sum, decodeUsed(payload, seq, rec)
 }
 
-// decodeUsed decodes the entry of a used key, without envelope and sum, into an empty record.
+// decodeUsed decodes the entry of a used key, what is left of an erased record, into an empty record. b is the entry without envelope and sum.
 // Error: persist.ErrCorrupt.
 func decodeUsed(b []byte, seq uint64, rec *persist.Record) error {
 	damaged := fmt.Errorf("%w: used key %d", persist.ErrCorrupt, seq)

@@ -29,7 +29,8 @@ func (w *waiters) join() {
 	}
 }
 
-// release ends a commit that has served served callers. wait is the longest worthwhile wait for callers of the next commit.
+// release ends a commit that has served served callers. It notes how many wait now, and if the callers of the last commit came back within wait, the longest
+// worthwhile wait: then missing has the next commit wait for them.
 func (w *waiters) release(served int, wait time.Duration) {
 	w.soon = w.back != 0 && w.back <= wait && w.now <= w.last
 	w.last, w.since, w.back = w.now, time.Now(), 0

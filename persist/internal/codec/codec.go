@@ -225,8 +225,8 @@ func appendCredentials(b []byte, all []persist.Credential) []byte {
 	return b
 }
 
-// appendReading appends facts, content and scopes: a record's notes on the rules for its comparison and reading. A
-// nil list of scopes and an empty one are the same.
+// appendReading appends facts (a digest of the profile's rules for reading answers), content (a digest of the request) and scopes (the headers that name the
+// owner of the key). By these a later request is compared with the record. A nil list of scopes and an empty one are the same.
 func appendReading(b []byte, r *persist.Record) []byte {
 	b = appendString(appendString(b, r.Facts), r.Content)
 	b = binary.AppendUvarint(b, uint64(len(r.Scopes)))

@@ -68,7 +68,8 @@ func (j *Journal) missedEnd(ctx context.Context, conn *sql.Conn, row *Row) (now 
 	return now, nil
 }
 
-// ended returns a condition of SQL, with its parameters, that is true if the row's record is final and still as the caller read it.
+// ended returns a condition of SQL, with its parameters, that is true if the row's record is final and still as the caller read it. The states from 2 on are
+// the final ones. The number (seq) is compared if it is known, since a record that was forgotten and begun anew has another one.
 func (r *Row) ended() (where string, args []any) {
 	where, args = "id = ? AND revision = ? AND state >= 2", []any{r.ID, r.Revision}
 	if r.Seq.Valid {

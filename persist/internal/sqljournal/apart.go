@@ -13,7 +13,8 @@ import (
 // usedColumns are the columns that the row of a used key has, beside swept. In a table of their own it has no others.
 var usedColumns = []string{"id", "state", "finished", "sweep_at", "account", "progress"}
 
-// UsedColumns returns the names of the columns of a table of used keys, in the order of the values of Apart.InsertUsed.
+// UsedColumns returns the names of the columns of a table of used keys, in the order of the values of Apart.InsertUsed. A used key is the rest of an erased
+// record: little more than that its key was used. Some databases keep these in a table of their own.
 func UsedColumns() []string { return append([]string{}, usedColumns...) }
 
 // usedTable returns the name of the table that has the used keys, the rest of erased records: that of all records, or on some databases a table of

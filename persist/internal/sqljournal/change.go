@@ -67,8 +67,9 @@ func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, true)
 }
 
-// change replaces the progress of the unfinished record with rec's ID and revision. It keeps the later one of
-// rec.SendUntil and the stored one, and sets rec.SendUntil to it. late: nobody waits for it.
+// change replaces the progress, the changeable part, of the unfinished record with rec's ID and revision. If final is set, rec is an end of it. It keeps the
+// later one of rec.SendUntil and the stored one, and sets rec.SendUntil to it. late means that no caller waits for the write: it may begin a little later,
+// to share a commit, and is tried again if there is no connection.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if j == nil {
 		return errNotOpened
@@ -109,8 +110,9 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	return err
 }
 
-// stands reads the row met by an update or delete without effect. Such a write has waited for every transaction in
-// doubt, so a SELECT is enough to see their results; see confirm.
+// stands reads the present row of a record that an update or delete has not changed, to find out why; now has only the values needed for that. Such a write
+// has waited for every transaction in doubt, so a SELECT is enough to see their results; see confirm.
+// Errors: persist.ErrNotFound if there is no row, or the query's.
 func (j *Journal) stands(ctx context.Context, conn *sql.Conn, row *Row) (now Row, err error) {
 	query, args := j.everywhere("SELECT seq, COALESCE(revision, 0), token, state, COALESCE(created, 0), COALESCE(send_until, 0), fingerprint FROM %s WHERE id = ?", row.ID)
 	err = conn.QueryRowContext(ctx, query, args...).Scan(&now.Seq, &now.Revision, &now.Token, &now.State, &now.Created, &now.SendUntil, &now.Fingerprint)

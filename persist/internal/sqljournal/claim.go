@@ -135,8 +135,8 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 // time.
 const lockedWait = 2 * time.Second
 
-// renew renews the free records, again and again, until none of the owner's is left, or the wait is over. locked are
-// the records left, and now is the time of the first round.
+// renew extends the leases of one owner on the records with these ids. It tries those that other transactions have locked again and again, until none is
+// left, or the wait is over. held are the ids of the renewed ones, locked those of the ones left, and now is the server's time in the first round.
 func (j *Journal) renew(ctx context.Context, conn *sql.Conn, lease Lease, ids [][]byte) (held, locked [][]byte, now int64, err error) {
 	deadline, _ := ctx.Deadline() // that of a try
 	end := time.Now().Add(min(lockedWait, time.Until(deadline)/2))

@@ -44,8 +44,9 @@ func nanoseconds(t time.Time) int64 {
 	return max(t.UnixNano(), tooEarly)
 }
 
-// sweepAt returns SweepAt of a row. While the end of the record is owed to OnResult, this is the time after the delivery, negated:
-// such a row is not in the range of a sweep, and the mark of the delivery needs no other data to put it there.
+// sweepAt returns the value of the column sweep_at: the time from which a sweep may change the record; 0 for an unfinished one, and tooLate if no sweep
+// will. While the end of the record is owed to OnResult (not handed over yet), this is the time after the delivery, negated: such a row is not in the range
+// of a sweep, and the mark of the delivery needs no other data to put it there.
 func sweepAt(rec *persist.Record) int64 {
 	delivered := *rec
 	delivered.OwedFrom = time.Time{}

@@ -12,8 +12,8 @@ import (
 // pageGroups is the number of groups asked for by DueTimes in one statement.
 const pageGroups = 1000
 
-// DueTimes implements [persist.DueTimes]. It steps from group to group (an origin and needs) through an index, in
-// pages. Each page is one statement with a time limit of its own, so any number of groups can be read.
+// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each group (an origin and needs). It steps from group to
+// group through an index, in pages. Each page is one statement with a time limit of its own, so any number of groups can be read.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	if j == nil {
 		return nil, errNotOpened

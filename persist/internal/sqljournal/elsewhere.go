@@ -14,8 +14,9 @@ import (
 // ErrElsewhere refuses a transaction of a caller's own whose database is not that of the journal. It matches persist.ErrInvalid: nothing was begun.
 var ErrElsewhere = fmt.Errorf("%w: the transaction is in another database than the journal: nothing was begun there, since no client on this journal would send it; open both on one database", persist.ErrInvalid)
 
-// SameSecret returns ErrElsewhere if the facts that run reads do not have the secret of the journal. It compares nothing while the journal has not read its
-// secret, and for a role without the right to read facts. lock is the end of the query. Other errors are those of the query.
+// SameSecret checks that a transaction of a caller's own is in the database of the journal: it returns ErrElsewhere if another secret is there, or none. run
+// reads a row in that transaction, and lock is the end of the query. It compares nothing while the journal has not read its secret, and for a role without
+// the right to read facts. Other errors are those of the query.
 func SameSecret(ctx context.Context, j *Journal, run QueryRow, lock string) error {
 	j.mu.Lock()
 	secret := j.secret

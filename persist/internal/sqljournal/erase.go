@@ -119,7 +119,7 @@ func (j *Journal) knownSecret(ctx context.Context) ([]byte, error) {
 	return secret, err
 }
 
-// selectsEnded reports whether the query may select records that have ended, and whose end is told.
+// selectsEnded reports whether the query may select records that have ended, and whose end is told. Only such a query can find erased records and used keys.
 func selectsEnded(q *persist.Query) bool {
 	ended := len(q.States) == 0 || slices.ContainsFunc(q.States, persist.State.Final)
 	return ended && q.Unresolved == nil && !q.AnyUnresolved && !q.Owed

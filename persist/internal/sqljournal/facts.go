@@ -47,7 +47,8 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(secret), nil
 }
 
-// Fact implements [persist.Journal]: it reads a named value of the journal, or writes it if the value is still old.
+// Fact implements [persist.Journal]: it reads a named value of the journal as a whole, or writes it if the value is still old. The result is the value that
+// is there afterwards, nil if there is none.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if j == nil {
 		return nil, errNotOpened
@@ -58,8 +59,8 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]b
 	return j.fact(ctx, name, old, value)
 }
 
-// fact is Fact for every name, those of this package included. Mostly it does no more than its first read: it writes only if the value that it reads
-// is old. After the write it reads again, since another process may have been faster.
+// fact is Fact for every name, those of this package included; standing is the value that is there afterwards. Mostly it does no more than its first read:
+// it writes only if the value that it reads is old. After the write it reads again, since another process may have been faster.
 func (j *Journal) fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error) {
 	look := func(ctx context.Context, conn *sql.Conn) error {
 		standing = nil

@@ -78,8 +78,8 @@ func (g *gather) first(call sharer) firstTry {
 	}
 }
 
-// try makes one try of a call, in a statement that it shares with others. The results are those of Journal.try. errAlone: the row was not written; a
-// try alone finds out why.
+// try makes one try of a call, in a statement that it shares with others. The Doubt says if the statement may have taken effect although it failed.
+// errAlone: the row was not written; a try alone finds out why.
 func (g *gather) try(limited context.Context, me *sharer) (Doubt, error) {
 	g.enter(me)
 	var r result

@@ -241,8 +241,8 @@ func ErrClear(d Dialect, err error) error {
 	return fmt.Errorf("%w: %w", persist.ErrSealed, err)
 }
 
-// Begun returns the results of a Begin of rec from the row standing after it. If another has changed a row with the
-// token of this Begin since, it is an existing row.
+// Begun returns the results of a Begin of rec from standing, the row that is there after the insert of row. If that is row, or has its token at the first
+// revision, created is true, and existing is rec with its number. Else existing is the record of standing: another's, or one changed since.
 // Error: persist.ErrCorrupt.
 func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, created bool, err error) {
 	if standing == row || bytes.Equal(standing.Token, row.Token) && standing.Revision == 1 {

@@ -182,9 +182,8 @@ type listing struct {
 	seenAll bool            // there are no more
 }
 
-// short reports whether the query is for one key, for unresolved records or for owed ones. The result is nearly always
-// one short page, read from the index. Nobody goes on after it by number, so it needs no bound before it turns out to
-// be longer.
+// short reports whether the query is for one key, for unresolved records (a caller may still have to hear their end) or for owed results. The result is
+// nearly always one short page, read from the index. Nobody goes on after it by number, so it needs no bound before it turns out to be longer.
 func (l *listing) short() bool {
 	return l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved || l.q.Owed
 }
@@ -286,8 +285,8 @@ func (l *listing) findUnnumbered(ctx context.Context) error {
 	return err
 }
 
-// bound numbers the records without a number, and finds the last number for the listing: the highest number of a
-// committed record. All lower numbers are settled when it returns.
+// bound numbers the records without a number, and finds the last number for the listing: the highest number of a committed record. When it returns, no
+// transaction under way can add a record with a lower number.
 func (l *listing) bound(ctx context.Context) error {
 	j := l.j
 	if err := j.number(ctx); err != nil {

@@ -104,8 +104,8 @@ func Migrate(ctx context.Context, db *sql.DB, name string, run func(context.Cont
 	return nil
 }
 
-// Make makes the steps not noted yet. No other process may call it meanwhile. A newer schema stays as it is, and so
-// do tables from before the first release.
+// Make creates or upgrades the tables: it runs the steps, the statements of one version each, that the database does not have yet. No other process may call
+// it meanwhile. A newer schema stays as it is, and so do tables from before the first release.
 // Errors: ErrSchema, the engine's, the context's.
 func (s *Schema) Make(ctx context.Context, db Runner) error {
 	if err := s.notOlder(ctx, db); err != nil {
@@ -131,8 +131,8 @@ func (s *Schema) Make(ctx context.Context, db Runner) error {
 	return s.Check(ctx, db)
 }
 
-// made returns the version of the schema, or zero if there is no table of versions yet. A missing table is no error of a statement, which
-// would end a transaction.
+// made returns the version of the tables in the database, or zero if there is no table of versions yet. It looks first if that table exists: a statement
+// that fails for a missing table would end the transaction.
 func (s *Schema) made(ctx context.Context, db Runner) (version int, err error) {
 	exists := false
 	if err := db.QueryRowContext(ctx, s.Exists).Scan(&exists); err != nil || !exists {

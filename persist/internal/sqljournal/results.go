@@ -30,7 +30,8 @@ func Delivered(id persist.ID, revision uint64) (set, where string, args []any, e
 	return setDelivered, ofOwed, []any{NewToken(), RowID(id), number(revision)}, nil
 }
 
-// MarkDelivered implements [persist.Results]: the record's state at this revision was handed to Config.OnResult. It is durable on return.
+// MarkDelivered implements [persist.Results]: the record's state at this revision was handed to Config.OnResult. It returns false if the record has another
+// revision, or owes nothing. It is durable on return.
 func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	if j == nil {
 		return false, errNotOpened
@@ -38,8 +39,8 @@ func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uin
 	return j.changeOwed(ctx, &Row{ID: RowID(id), Revision: number(revision), Token: NewToken()}, setDelivered)
 }
 
-// Postpone implements [persist.SharedResults]: the record's state is to be handed to Config.OnResult from this time on. So the processes that share
-// the journal leave it to the caller until then. It is durable on return.
+// Postpone implements [persist.SharedResults]: the record's state is to be handed to Config.OnResult from this time on. So the processes that share the
+// journal leave it to the caller until then. It returns false if the record has another revision, or owes nothing. It is durable on return.
 func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	if j == nil {
 		return false, errNotOpened

@@ -103,13 +103,15 @@ func columnList(prefix string) string {
 	return list
 }
 
-// ColumnList returns the columns of a row for a SELECT of records that are no used keys, each after the prefix.
+// ColumnList returns the columns of a row, separated by commas, each after the prefix. It is for a SELECT of records that are no used keys: the row of a
+// used key, the rest of an erased record, has nulls.
 func ColumnList(prefix string) string { return columnList(prefix) }
 
-// columnsRead returns the expressions of ReadColumns, separated by commas.
+// columnsRead returns an expression for each column, separated by commas, for a SELECT of any records, used keys (the rest of erased records) included.
 func columnsRead(prefix string) string { return strings.Join(ReadColumns(prefix), ", ") }
 
-// ReadColumns returns an expression for each column, for a SELECT of any records. A used key has nulls: they are 0 in the place of a number but seq.
+// ReadColumns returns an expression for each column, for a SELECT of any records. The row of a used key, the rest of an erased record, has nulls: in the
+// place of a number other than seq the expression gives 0.
 func ReadColumns(prefix string) []string {
 	list := make([]string, 0, 32)
 	for _, c := range Columns() {
@@ -140,7 +142,7 @@ func (r *Row) Fields() []any {
 	}
 }
 
-// size returns the approximate memory of the row, in bytes.
+// size returns the approximate memory of the row, in bytes. The 512 bytes are for its small columns.
 func (r *Row) size() int {
 	return 512 + len(r.Key) + len(r.Account) + len(r.Intent) + len(r.Progress) + len(r.Body) + len(r.Answer)
 }
@@ -156,13 +158,14 @@ func (r *Row) Fits(most int64, bound string) error {
 	return TooLarge(r, "its largest part", largest, most, bound)
 }
 
-// TooLarge returns the error for a row with a part, or a whole, too large for the database.
+// TooLarge returns the error for a row that is too large for the database. part names what is too large, a part of it or the whole, and bytes is its size.
+// bound names the setting of the database, and most is its value in bytes.
 func TooLarge(r *Row, part string, bytes int, most int64, bound string) error {
 	return fmt.Errorf("%w: account %q, key %q: %s has %d bytes, and %s allows %d", persist.ErrTooLarge, r.Account, r.Key, part, bytes, bound, most)
 }
 
-// Bytes returns the largest size of a statement with all of the row's values, if its driver does not write them as
-// text.
+// Bytes returns an upper bound of the size of a statement with all of the row's values, if its driver does not write them as text. The 2048 bytes are for
+// the words of the statement and the small columns.
 func (r *Row) Bytes() int {
 	return 2048 + len(r.Account) + len(r.Key) + len(r.Origin) + len(r.Intent) + len(r.Progress) + len(r.Body) + len(r.Answer)
 }
@@ -310,7 +313,8 @@ var (
 	pastFormat = thisFormat + "!"
 )
 
-// unread returns the error for a row that is not readable. Its record has the values in columns.
+// unread returns the error for a row that this version cannot decode. The error has a record with the values of the columns, so that a listing can still say
+// where the row belongs.
 func (r *Row) unread() error {
 	var clear persist.Record
 	if r.columns(&clear); r.isUsed() {

@@ -47,7 +47,8 @@ func (j *Journal) settleLate(ctx context.Context, first firstTry, write func(ctx
 	return j.settled(j.repeat(ctx, true, first, write))
 }
 
-// settled returns the error of settle: persist.ErrUncertain if the write may or may not have taken effect, and else err itself.
+// settled returns the error of settle for the results of repeat, with the name of the journal. If the write may or may not have taken effect (inDoubt), it
+// matches persist.ErrUncertain, too. A nil err stays nil.
 func (j *Journal) settled(inDoubt bool, err error) error {
 	if inDoubt {
 		return j.failed(fmt.Errorf("%w: %w", persist.ErrUncertain, err))
@@ -102,7 +103,8 @@ func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, writ
 	}
 }
 
-// tryOr makes the next try of a write: first, if it is not nil, which is made together with other calls' writes; else one by a statement of its own.
+// tryOr makes the next try of a write: first, if it is not nil, a try made together with other calls' writes; else one by a statement of its own. The Doubt
+// says if a failed try may have taken effect.
 func (j *Journal) tryOr(first firstTry, ctx, limited context.Context, repeated bool, write func(context.Context, *sql.Conn, bool) error) (Doubt, error) {
 	if first != nil {
 		return first(ctx, limited)
@@ -110,8 +112,8 @@ func (j *Journal) tryOr(first firstTry, ctx, limited context.Context, repeated b
 	return j.try(ctx, limited, repeated, write)
 }
 
-// try makes the write once, on a connection of its own, and sorts its error. If the caller leaves before a connection
-// is there, nothing is written, unless an earlier try is in doubt.
+// try makes the write once, on a connection of its own. The Doubt says if the write may have taken effect although it failed. repeated means that an earlier
+// try may have. If the caller leaves (ctx ends) before a connection is there, nothing is written, unless an earlier try is in doubt.
 func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, *sql.Conn, bool) error) (Doubt, error) {
 	short, cancel := context.WithTimeout(limited, j.limit/triesInLimit)
 	defer cancel()
@@ -140,7 +142,8 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 	return j.sort(err), err
 }
 
-// sort decides by the error of a statement whether it may have taken effect; see Doubt.
+// sort decides by the error of a statement whether it may have taken effect. InDoubt: it may. NotSent: nothing of it reached the database. Again and Undone:
+// it did not take effect; after Again the same statement may succeed at once.
 func (j *Journal) sort(err error) Doubt {
 	switch {
 	case err == nil, isOwn(err):
@@ -171,8 +174,8 @@ func (j *Journal) failed(err error) error {
 	return fmt.Errorf("journal %s: %w", j.name, err)
 }
 
-// read makes a read within the limit of a call. After a failure of the connection, the read is made again: the pool
-// may hold connections ended by a restart of the database. first is as for settle.
+// read makes a read within the limit of a call. After a failure of the connection, the read is made again: the pool may hold connections ended by a restart
+// of the database. first, unless it is nil, is the first try, made together with other calls.
 func (j *Journal) read(ctx context.Context, first firstTry, query func(ctx context.Context, conn *sql.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -39,9 +39,9 @@ type sweeping struct {
 	keepsTexts bool // the role has not the rights for used keys, or other transactions hold their table
 }
 
-// Sweep implements [persist.Journal]. It reads one page of records after the other by an index, and locks nothing
-// there. A server may lock each row read by a statement with changes. So the due records of a page are changed by
-// their primary keys, in transactions of their own. These pass over records being changed by another process.
+// Sweep implements [persist.Journal]: it returns the number of records that it has changed or removed. It reads one page of records after the other by an
+// index, and locks nothing there: a server may lock each row read by a statement with changes. So the due records of a page are changed by their primary
+// keys, in transactions of their own. These pass over records being changed by another process.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if j == nil {
 		return 0, errNotOpened
@@ -404,8 +404,8 @@ func (s *sweeping) remove(ctx context.Context, tx *sql.Tx, shelf shelf, ids []an
 	return int(n), err
 }
 
-// strip applies the limits to a record that they change, and returns the statement that writes it into its row, without the row's id as its last
-// argument. text is the time of its text. There is no statement for a used key that moves: see pack.
+// strip applies the limits to a record that they change, and returns the statement that writes it into its row, without the row's id as its last argument.
+// text is the time to keep its text. The statement is empty if the row's rest moves to the table of used keys: then the row is deleted here.
 func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (statement string, args []any) {
 	erased, wireKey, packs := rec.Erased, rec.WireKey, usedkey.MayPack(rec)
 	if s.l.Strip(rec, s.l.Now, s.secret); s.keepsTexts {

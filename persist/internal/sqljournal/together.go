@@ -58,8 +58,8 @@ func writeAll(d Together) func(context.Context, *sql.Conn, []*sharer) (func(*sha
 	}
 }
 
-// getAll reads the records of several calls of Get by one statement. Each row has only an ID at first, and is filled. Of several calls with one ID
-// the first is served: no two callers may share a body.
+// getAll reads the records of several calls of Get by one statement. Each row has only an ID at first, and is filled. served reports whether the row of a
+// call was filled; one that was not must be read alone. Of several calls with one ID the first is served: no two callers may share a body.
 func (j *Journal) getAll(ctx context.Context, conn *sql.Conn, calls []*sharer) (served func(*sharer) bool, err error) {
 	var ids []any
 	waiting := make(map[string]*Row, len(calls))

@@ -41,7 +41,8 @@ const (
 // Prefix begins the text in the place of a name of a used key.
 const Prefix = "erased:"
 
-// MayPack reports whether a record can become a used key: the rest of it is enough to compare the names of a call with.
+// MayPack reports whether a record, once it is erased, can become a used key: a few bytes for that its key was used. It cannot if its key was spelled on the
+// wire in a way that a used key cannot note, or if its account has scopes with names: a call could not be compared with it then.
 func MayPack(rec *persist.Record) bool {
 	spelled := rec.ServerToken || rec.WireKey == rec.Key || rec.WireKey == quoted(rec.Key)
 	return spelled && !strings.Contains(rec.Account, "=") // a place inside an account has the names of its scopes
@@ -80,7 +81,8 @@ func Pack(rec *persist.Record, wireKey, key string) []byte {
 	return append(b, rec.SealedEnd...)
 }
 
-// packStatus returns a status in a form in which those of a success (200 to 299) take one byte.
+// packStatus returns the number by which a used key has a status. The statuses of a success (200 to 299) become 1 to 100, and so take one byte; others stay,
+// and a negative one becomes 0.
 func packStatus(status int) uint64 {
 	if status >= 200 && status < 300 {
 		return uint64(status - 199)
@@ -221,7 +223,8 @@ func Unpack(b []byte, rec *persist.Record) error {
 	return nil
 }
 
-// Name gives the record of a used key the digests of its key, as after an Erase. The caller knows the key: it has found the record by it.
+// Name gives the record of a used key the digests of its key, as an erased record has them, in place of names made of its row. The caller knows the key: it
+// has found the record by it.
 func Name(rec *persist.Record, key string, secret []byte) {
 	spelled := key
 	if rec.WireKey != rec.Key {

@@ -21,10 +21,9 @@ type Choice struct {
 	page, sector int
 }
 
-// Random returns one of the kinds of choices worth a test. Nothing arrives, everything, or a part by
-// sectors or by pages. There is junk or none, and the order is any or the order of the writes. Or all
-// arrives but some writes following each other. Or one page alone is junk. Or, at places written several
-// times, an earlier write arrives.
+// Random returns a choice, drawn by r, of the unsynced writes that reach the disk at a power failure, out of the kinds worth a test. Nothing arrives,
+// everything, or a part by sectors or by pages. There is junk or none, and the order is any or that of the writes. Or all arrives but some writes following
+// each other. Or one page alone is junk. Or, at places written several times, an earlier write arrives.
 func Random(r *rand.Rand) Choice {
 	if r.IntN(8) == 0 {
 		return Choice{r: r, one: -1, arrive: 1, stale: true, whole: r.IntN(2) == 0}
@@ -60,7 +59,7 @@ func (d *Disk) Cut(c Choice) Files {
 	return files
 }
 
-// arrives draws whether a write reaches the disk.
+// arrives draws by chance, with the probability of the choice, that one write reaches the disk, and returns the result.
 func (c *Choice) arrives() bool { return c.r.Float64() < c.arrive }
 
 // cut returns one possible content of a file after a power failure. The synced content is there. Of the unsynced writes (flight), whole sectors or

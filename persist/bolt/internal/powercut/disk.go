@@ -20,10 +20,10 @@ type Files map[string][]byte
 
 const linkMark = "\x00link to\x00"
 
-// Link returns the content of a symbolic link.
+// Link returns the content of a file that stands for a symbolic link to target, since Files know only names and contents.
 func Link(target string) []byte { return []byte(linkMark + target) }
 
-// Target returns the target of a symbolic link from its content. ok is false for any other content.
+// Target returns the target of a symbolic link from its content, as Link makes it. ok is false for the content of any other file.
 func Target(content []byte) (target string, ok bool) {
 	return strings.CutPrefix(string(content), linkMark)
 }
@@ -69,7 +69,8 @@ type version struct {
 	sizes bool  // it changes the size
 }
 
-// touched calls visit with the touched part of each unit. unit is its length in bytes.
+// touched calls visit for each unit, a sector or a page, that the write v has changed. unit is its length in bytes. from and to are the beginning and the
+// end of the unit in the file; the last one ends with the file.
 func (v *version) touched(unit int64, visit func(from, to int64)) {
 	for at := v.at / unit * unit; at < v.at+int64(len(v.data)); at += unit {
 		visit(at, min(at+unit, v.size))
@@ -131,7 +132,7 @@ func (d *Disk) Exit() { clear(d.open) }
 // disk.
 func (d *Disk) SyncFailed() bool { return d.failed }
 
-// name returns a path below the root, or false for any other.
+// name returns a path relative to the root of the disk, "." for the root itself. It returns false for a path that is not below the root.
 func (d *Disk) name(p string) (string, bool) {
 	if p = path.Clean(p); p == d.root {
 		return ".", true
@@ -139,7 +140,8 @@ func (d *Disk) name(p string) (string, bool) {
 	return strings.CutPrefix(p, d.root+"/")
 }
 
-// follow returns the name at the end of a chain of symbolic links. A name that is no link is returned as it is.
+// follow returns the name at the end of a chain of symbolic links. A name that is no link is returned as it is. After 40 links it stops, as a system does:
+// the links may form a circle.
 func (d *Disk) follow(name string) string {
 	for range 40 {
 		f := d.names[name]
