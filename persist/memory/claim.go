@@ -25,7 +25,7 @@ func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 // now returns the wall clock alone, as it would be read by another process.
 func now() time.Time { return time.Now().Round(0) }
 
-// Claim implements [persist.Claimer]. It looks at every unfinished record.
+// Claim implements [persist.Claimer]: it gives up to n due records to owner, for the time of a lease. It looks at every unfinished record.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	return j.claim(ctx, q, owner, lease, n, nil)
 }

@@ -39,7 +39,8 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	return next.Clone(), nil
 }
 
-// rename gives an entry and its record the ID of an erased record, made of digests of its ID before, and the fingerprint of rec. The caller holds mu.
+// rename gives an entry and its record the ID that the record has once it is erased: digests of its account and key. rec brings the fingerprint of the
+// erased record. The caller holds mu.
 func (j *Journal) rename(e *entry, rec *persist.Record) {
 	delete(j.byID, e.id)
 	rec.ID = persist.ErasedID(j.secret[:], e.id)

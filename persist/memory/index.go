@@ -6,12 +6,13 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// unresolved reports whether a query for unresolved records may select the entry.
+// unresolved reports whether a caller without a key may still have to hear the end of the entry's record: its key was generated, and it is unfinished, or no
+// caller was told of its end. A query for unresolved records may select it.
 func (e *entry) unresolved() bool {
 	return e.generated && (e.unreported || !e.state.Final())
 }
 
-// owed reports whether a query for owed results selects the entry.
+// owed reports whether the state of the entry's record, an end or a hold, must still be given to Config.OnResult. A query for owed results selects it.
 func (e *entry) owed() bool { return !e.owedFrom.IsZero() && e.state != persist.StatePending }
 
 // noteOwed enters an entry into the index of owed results, or takes it out, as the entry is now. A result is owed if Config.OnResult still has to

@@ -28,7 +28,8 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	return j.listed(ctx, q, last)
 }
 
-// noneUnresolved reports whether an index shows that q selects nothing, without a look at the records. The caller holds mu.
+// noneUnresolved reports whether an index shows that q selects nothing, without a look at the records: q asks for unresolved records (a caller may still
+// have to hear their end) or for owed results, and there are none. False proves nothing. The caller holds mu.
 func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	if len(q.Unresolved) == 32 {
 		return j.unresolved[[32]byte(q.Unresolved)] == nil
@@ -107,8 +108,8 @@ func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	return entries[from:]
 }
 
-// match reports whether q selects the entry. The record is decoded only if q asks for its needs, since all other conditions are about fields of the
-// entry.
+// match reports whether q selects the entry. The record is decoded only if q asks for its needs, since all other conditions are about fields of the entry. A
+// damaged record counts as selected then, so that the caller decodes it and reports the error.
 func (e *entry) match(q *persist.Query) bool {
 	if q.Needs != "" {
 		rest := *q

@@ -33,12 +33,14 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	return nil
 }
 
-// MarkDelivered implements [persist.Results]: the state of the record at this revision was handed to Config.OnResult.
+// MarkDelivered implements [persist.Results]: the state of the record at this revision was handed to Config.OnResult. It returns false if the record has
+// another revision, or owes nothing.
 func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	return j.owe(ctx, id, revision, time.Time{})
 }
 
-// Postpone implements [persist.SharedResults]: the state of the record at this revision is to be handed to Config.OnResult from this time on.
+// Postpone implements [persist.SharedResults]: the state of the record at this revision is to be handed to Config.OnResult from this time on. It returns
+// false if the record has another revision, or owes nothing.
 func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	return j.owe(ctx, id, revision, from)
 }

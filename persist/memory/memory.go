@@ -131,8 +131,8 @@ func sized(scratch *[scratchMax]byte, size int) []byte {
 	return scratch[:0]
 }
 
-// begin encodes a whole record into the entry: that of a new record, or one that loses its request. If the record is small, both parts of it (intent
-// and progress, see package codec) lie in the entry's own array.
+// begin encodes a whole record into the entry: that of a new record, or one that loses its request. If the record is small, both parts of it (intent, as it
+// was begun, and progress, the changeable part) lie in the entry's own array.
 func (e *entry) begin(rec *persist.Record) {
 	var scratch [scratchMax]byte
 	b := sized(&scratch, codec.IntentSize(rec, codec.Inline)+codec.ProgressSize(rec, codec.Inline))

@@ -162,9 +162,9 @@ func values(args []driver.NamedValue) []any {
 	return all
 }
 
-// interpolated returns a statement with its parameters in its text. The text is one round trip, and its bytes are binary
-// ones, whatever the character set of the session and the options of the driver are. It returns false for a text larger
-// than a packet, see inPacket. No statement of the journal has a question mark in a string.
+// interpolated returns a statement with its parameters in its text. The text is one round trip, and its bytes are binary ones, whatever the character set of
+// the session and the options of the driver are. It returns false, and the statement must be prepared, for a text larger than the server takes in one
+// packet, and for a value of another type. No statement of the journal has a question mark in a string.
 func (b *borrowed) interpolated(query string, args []driver.NamedValue) (string, bool) {
 	var text []byte
 	for i, part := range strings.Split(query, "?") {
@@ -280,7 +280,7 @@ func (r *rows) Next(dest []driver.Value) error {
 	return r.read.Scan(at...)
 }
 
-// HasNextResultSet implements [driver.RowsNextResultSet]. NextResultSet finds out.
+// HasNextResultSet implements [driver.RowsNextResultSet]. It is always true: NextResultSet finds out if there is one, and returns io.EOF if not.
 func (r *rows) HasNextResultSet() bool { return true }
 
 // NextResultSet implements [driver.RowsNextResultSet], by the rows of the program's DB.

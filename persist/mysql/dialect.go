@@ -62,7 +62,7 @@ func (o Options) dialect() *dialect {
 	return d
 }
 
-// lockWait returns the start of a statement. It bounds the statement's waits for locks.
+// lockWait returns the start of a statement that bounds the statement's waits for locks of others to d, in whole seconds.
 func lockWait(d time.Duration) string {
 	return fmt.Sprintf("SET STATEMENT innodb_lock_wait_timeout=%d FOR ", int(d/time.Second))
 }
@@ -234,8 +234,8 @@ func (d *dialect) Now() string {
 	return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 1000"
 }
 
-// Claim implements sqljournal.Dialect. The server has no UPDATE … RETURNING. Claim locks, and then writes, each row
-// by the primary key: a plan with a scan of the table would lock every row.
+// Claim implements sqljournal.Dialect: it gives up to n due rows to the owner of the lease, and writes into each the progress that taken returns for it. The
+// server has no UPDATE … RETURNING. Claim locks, and then writes, each row by the primary key: a plan with a scan of the table would lock every row.
 func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int, taken func(*sqljournal.Row, int64) []byte) (now int64, err error) {
 	tx, err := conn.BeginTx(ctx, readCommitted())
 	if err != nil {
@@ -277,7 +277,8 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 	return now, tx.Commit()
 }
 
-// Renew implements sqljournal.Dialect: it extends the leases of owner on the rows with these ids. Rows locked by others are passed over.
+// Renew implements sqljournal.Dialect: it extends the leases of owner on the rows with these ids. held are the ids of the extended ones: rows locked by
+// others are passed over. now is the server's time.
 func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Lease, ids [][]byte) (held [][]byte, now int64, err error) {
 	tx, err := conn.BeginTx(ctx, readCommitted())
 	if err != nil {
@@ -334,8 +335,8 @@ func (d *dialect) TooLarge(err error) bool {
 	return my.Number == packetTooLarge || my.Number == unknownError && strings.Contains(my.Message, packetName)
 }
 
-// Doubt implements sqljournal.Dialect: it tells by the error of a statement whether it may have taken effect. The errors of a server stop or of a
-// KILL may come during a commit.
+// Doubt implements sqljournal.Dialect: it tells by the error of a statement whether it may have taken effect. The errors of a server stop or of a KILL may
+// come during a commit. With polls, the end of a wait for a lock is Again: the journal tries again in place of a longer wait.
 func (d *dialect) Doubt(err error) sqljournal.Doubt {
 	var my *mysql.MySQLError
 	switch {

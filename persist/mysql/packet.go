@@ -42,7 +42,7 @@ func inPacket(ctx context.Context, tx *sql.Tx, row *sqljournal.Row) (sqljournal.
 	return prepared(tx), nil
 }
 
-// prepared returns the QueryRow of a transaction with prepared statements.
+// prepared returns a QueryRow, a function that reads one row, for a transaction: it sends the parameters beside a prepared statement, and not in its text.
 func prepared(tx *sql.Tx) sqljournal.QueryRow {
 	return func(ctx context.Context, query string, args []any, dest ...any) error {
 		stmt, err := tx.PrepareContext(ctx, query)

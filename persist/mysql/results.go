@@ -13,8 +13,8 @@ import (
 // has no partial indexes; rows that owe nothing have NULL there.
 func (d *dialect) Owed() string { return "owed = 1" }
 
-// MarkDelivered marks a result as delivered, inside a transaction of the caller's own, in a journal with the default
-// options. See [Options.MarkDelivered].
+// MarkDelivered marks a result as delivered, inside a transaction of the caller's own, in a journal with the default options, as [Options.MarkDelivered]
+// does. If delivered is false, the result is not owed any more: the caller rolls back.
 func MarkDelivered(ctx context.Context, tx *sql.Tx, id persist.ID, revision uint64) (delivered bool, err error) {
 	return Options{}.MarkDelivered(ctx, tx, id, revision)
 }

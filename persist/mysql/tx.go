@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// Begin begins a record made by Client.Prepare, inside a transaction of the caller's own, in a journal with the
-// default options. See [Options.Begin].
+// Begin begins a record made by Client.Prepare, inside a transaction of the caller's own, in a journal with the default options, as [Options.Begin] does.
+// created is true if the record was begun; else existing is the record that stands under its ID already.
 func Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return Options{}.Begin(ctx, tx, rec)
 }
@@ -63,8 +63,8 @@ func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (exi
 	return sqljournal.Begun(&rec, row, standing)
 }
 
-// insertIn inserts the row, or returns the standing one, locked by the insert. If the server's settings lose commits,
-// it inserts nothing.
+// insertIn inserts the row, and returns the row that is in the table then: this one, or another with its id, locked by the insert. If the server's settings
+// lose commits, it inserts nothing, and returns ErrVolatile.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	d := o.dialect()
 	statement := lockWait(o.LockWait) + d.insert(isSealed(row), "NULL", "FROM DUAL WHERE ? OR "+isDurable)

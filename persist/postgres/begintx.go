@@ -11,17 +11,16 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// BeginPgx begins a record made by Client.Prepare inside a transaction of the caller's own, through a journal: sealed, if
-// the journal was returned by Sealer.Journal of package persist/seal. Otherwise it is [Journal.BeginPgx]. persist.BeginTx does the same
-// for a *sql.Tx.
+// BeginPgx begins a record made by Client.Prepare inside a transaction of the caller's own, through a journal: encrypted, if the journal was returned by
+// Sealer.Journal of package persist/seal. created is true if the record was begun; else existing is the record that stands under its ID already.
+// persist.BeginTx does the same for a *sql.Tx.
 func BeginPgx(ctx context.Context, j persist.Journal, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return persist.BeginIn(ctx, j, tx, rec)
 }
 
-// BeginTx implements [persist.TxBeginner]. It is [Options.BeginSQL] with the options of the journal. It works on the transaction alone,
-// and takes no connection of the journal's. The transaction must be one of the journal's database: in another one nothing is begun, with
-// persist.ErrInvalid. A copy of the whole server has the same identifiers, and is not told apart. Errors: also persist.ErrClosed and
-// persist.ErrReadOnly.
+// BeginTx implements [persist.TxBeginner]: it begins the record in the caller's own transaction, as [Options.BeginSQL] does, with the options of the
+// journal. It takes no connection of the journal's. The transaction must be one of the journal's database: in another one nothing is begun, with
+// persist.ErrInvalid. A copy of the whole server has the same identifiers, and is not told apart. Errors: also persist.ErrClosed and persist.ErrReadOnly.
 func (j *Journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return j.beginIn(ctx, rec, sqljournal.OnTx(tx))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// Claim implements sqljournal.Dialect. It locks the rows, and then writes the results of taken. The settings leave
-// only the primary key to find the rows by, independent of the planner's statistics of the table.
+// Claim implements sqljournal.Dialect: it gives up to n due rows to the owner of the lease. It locks the rows, and then writes into each the progress that
+// taken returns for it. The settings leave only the primary key to find the rows by, independent of the planner's statistics of the table.
 func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int, taken func(*sqljournal.Row, int64) []byte) (now int64, err error) {
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
@@ -64,7 +64,8 @@ func (d *dialect) take(ctx context.Context, tx *sql.Tx, query string, args []any
 	return w, now, rows.Err()
 }
 
-// Renew implements sqljournal.Dialect: one statement extends the leases of owner on the rows with these ids. Rows locked by others are passed over.
+// Renew implements sqljournal.Dialect: one statement extends the leases of owner on the rows with these ids. held are the ids of the extended ones: rows
+// locked by others are passed over. now is the server's time.
 func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Lease, ids [][]byte) (held [][]byte, now int64, err error) {
 	query := fmt.Sprintf(`WITH %s, free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY($2::bytea[]) AND lease_owner = $3 AND state = 0 FOR NO KEY UPDATE SKIP LOCKED),
 		mine AS (UPDATE %s r SET lease_until = clock.now + $1 FROM free, clock WHERE r.id = free.id RETURNING r.id)

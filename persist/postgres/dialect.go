@@ -277,7 +277,7 @@ func (d *dialect) Now() string {
 	return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000"
 }
 
-// clock returns a part of a statement (a common table expression) that reads the database's clock. With it all parts of the statement see one time.
+// clock returns a part of a statement (a common table expression named clock) that reads the server's time. With it all parts of the statement see one time.
 func (d *dialect) clock() string { return "clock AS MATERIALIZED (SELECT " + d.Now() + " AS now)" }
 
 // Abandoned implements sqljournal.Dialect: it returns the statement by which the server ends a transaction that its client has left; empty if the

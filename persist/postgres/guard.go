@@ -32,8 +32,8 @@ const (
 	readOnlyTransaction = "25006"
 )
 
-// told converts the error of a write into one of this package: ErrVolatile if the guard, a statement before each write, found that the server would
-// lose commits; persist.ErrReadOnly if the server takes no writes. Any other error stays as it is.
+// told converts the error of a write into one of this package: ErrVolatile if the guard, a statement before each write, found that the server would lose
+// commits; persist.ErrReadOnly if the server takes no writes. Any other error, nil included, stays as it is.
 func told(err error) error {
 	var pg *pgconn.PgError
 	switch {

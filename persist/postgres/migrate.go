@@ -52,7 +52,8 @@ func (o Options) schema() (*sqljournal.Schema, error) {
 	}, err
 }
 
-// lockKey returns the advisory lock of this journal's migrations.
+// lockKey returns the number of the server's advisory lock for the migrations of this journal. Each schema has its own, so that only migrations of the same
+// journal wait for each other.
 func (o Options) lockKey() int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("oncehttp migrate " + o.Schema))

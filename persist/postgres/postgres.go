@@ -170,7 +170,7 @@ func (o Options) open(ctx context.Context, db *sql.DB, name string, listen dial,
 	return &Journal{j, o.wakes(db, listen, name), o, at}, nil
 }
 
-// checks reports whether a server that may lose acknowledged writes is refused.
+// checks reports whether a server that may lose acknowledged writes is refused. It is not if the program allows it, nor by a journal that only reads.
 func (o Options) checks() bool { return !o.AllowVolatile && !o.ReadOnly }
 
 // connConfig parses a URL of a database. The parameter what names the URL in the error, which does not quote it.

@@ -14,13 +14,14 @@ import (
 // Owed implements sqljournal.Dialect: it returns the condition for records whose end or hold still has to be handed to Config.OnResult.
 func (d *dialect) Owed() string { return "owed_from > 0 AND state > 0" }
 
-// MarkDelivered marks a result as delivered, inside a transaction of the caller's own, in a journal with the default
-// options. See [Options.MarkDelivered].
+// MarkDelivered marks a result as delivered, inside a transaction of the caller's own, in a journal with the default options, as [Options.MarkDelivered]
+// does. If delivered is false, the result is not owed any more: the caller rolls back.
 func MarkDelivered(ctx context.Context, tx pgx.Tx, id persist.ID, revision uint64) (delivered bool, err error) {
 	return Options{}.MarkDelivered(ctx, tx, id, revision)
 }
 
-// MarkDeliveredSQL marks a result as delivered, like [MarkDelivered], inside the caller's transaction of database/sql over pgx.
+// MarkDeliveredSQL marks a result as delivered, like [MarkDelivered], inside the caller's transaction of database/sql over pgx. If delivered is false, the
+// result is not owed any more: the caller rolls back.
 func MarkDeliveredSQL(ctx context.Context, tx *sql.Tx, id persist.ID, revision uint64) (delivered bool, err error) {
 	return Options{}.MarkDeliveredSQL(ctx, tx, id, revision)
 }
@@ -45,13 +46,14 @@ func (o Options) MarkDelivered(ctx context.Context, tx pgx.Tx, id persist.ID, re
 	})
 }
 
-// MarkDeliveredSQL marks a result as delivered, like [Options.MarkDelivered], inside the caller's transaction of database/sql over pgx.
+// MarkDeliveredSQL marks a result as delivered, like [Options.MarkDelivered], inside the caller's transaction of database/sql over pgx. If delivered is
+// false, the result is not owed any more: the caller rolls back.
 func (o Options) MarkDeliveredSQL(ctx context.Context, tx *sql.Tx, id persist.ID, revision uint64) (delivered bool, err error) {
 	return o.markIn(ctx, id, revision, sqljournal.OnTx(tx))
 }
 
-// markIn marks a result as delivered, in the caller's own transaction. It bounds the wait for other transactions, and puts the caller's own bound
-// back; see beginStatement. delivered is false if nothing is owed at this revision.
+// markIn marks a result as delivered, in the caller's own transaction; run runs a query in it. It bounds the wait for other transactions, and puts the
+// caller's own bound back. delivered is false if nothing is owed at this revision.
 func (o Options) markIn(ctx context.Context, id persist.ID, revision uint64, run sqljournal.QueryRow) (delivered bool, err error) {
 	if o, err = o.checked(); err != nil {
 		return false, err

@@ -17,8 +17,8 @@ import (
 // goes on alone, and waits for LockWait.
 const togetherWait = 100 * time.Millisecond
 
-// together returns the statement that calls the function of the schema for several records. Unless AllowVolatile is
-// set, it has the guard of all writes in it: the guard's row is joined to those of the function.
+// together returns the statement that calls the function of the schema for several records. Unless AllowVolatile is set, it has the guard of all writes in
+// it (a query that fails if the server would lose commits): the guard's row is joined to those of the function.
 func (o Options) together() string {
 	call := o.Schema + ".write_records($1, $2, $3, $4, $5)"
 	if !o.checks() {

@@ -13,13 +13,14 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// Begin begins a record made by Client.Prepare, inside a transaction of the caller's own, in a journal with the
-// default options. See [Options.Begin].
+// Begin begins a record made by Client.Prepare, inside a transaction of the caller's own, in a journal with the default options, as [Options.Begin] does.
+// created is true if the record was begun; else existing is the record that stands under its ID already.
 func Begin(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return Options{}.Begin(ctx, tx, rec)
 }
 
-// BeginSQL begins a record made by Client.Prepare, like [Begin], inside the caller's transaction of database/sql over pgx.
+// BeginSQL begins a record made by Client.Prepare, like [Begin], inside the caller's transaction of database/sql over pgx. created is true if the record was
+// begun; else existing is the record that stands under its ID already.
 func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return Options{}.BeginSQL(ctx, tx, rec)
 }
@@ -54,7 +55,8 @@ func onPgx(tx pgx.Tx) sqljournal.QueryRow {
 	}
 }
 
-// BeginSQL begins a record made by Client.Prepare, like [Options.Begin], inside the caller's transaction of database/sql over pgx.
+// BeginSQL begins a record made by Client.Prepare, like [Options.Begin], inside the caller's transaction of database/sql over pgx. created is true if the
+// record was begun; else existing is the record that stands under its ID already.
 func (o Options) BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return o.beginIn(ctx, rec, sqljournal.OnTx(tx), "")
 }
@@ -91,8 +93,8 @@ func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal
 	return sqljournal.Begun(&rec, row, standing)
 }
 
-// insertIn inserts the row, or returns the standing one. The standing row is read with a lock: so it is seen even if
-// it is not in the transaction's snapshot, and it can not be removed. In a database other than that of where, it neither inserts nor reads.
+// insertIn inserts the row, and returns the row that is in the table then: this one, or another with its id. The other is read with a lock: so it is seen
+// even if it is not in the transaction's snapshot, and it can not be removed. In a database other than that of where, it neither inserts nor reads.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row, where string) (*sqljournal.Row, error) {
 	d := o.dialect()
 	read := fmt.Sprintf("SELECT %s FROM %s s WHERE s.id = $1 FOR KEY SHARE", strings.Join(sqljournal.ReadColumns("s."), ", "), d.table)

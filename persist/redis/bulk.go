@@ -19,7 +19,8 @@ const bulkDefault = 512 << 20
 // concurrent use.
 type most struct{ found atomic.Int64 }
 
-// learn keeps the limit that a server has told. A setting that is no positive number is ignored.
+// learn notes the largest size of one value that a server takes, as its setting says it: a larger record is refused before it is sent. A setting that is no
+// positive number is ignored.
 func (m *most) learn(setting string) {
 	if n, err := strconv.ParseInt(setting, 10, 64); err == nil && n > 0 {
 		m.found.Store(n)

@@ -101,8 +101,8 @@ func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.finish(ctx, &rec, true)
 }
 
-// finish records the end of an operation. late is set for FinishLate: nobody waits for that write, so it may share one with others. The begin of an
-// ended record need not be watched any more: the watch is for begins whose answer was lost.
+// finish records the end of an operation. late is set for FinishLate: nobody waits for that write, so it is tried again if there is no connection. The begin
+// of an ended record need not be watched any more: the watch is for begins whose answer was lost.
 func (j *Journal) finish(ctx context.Context, rec *persist.Record, late bool) error {
 	err := j.change(ctx, rec, true, late)
 	if err == nil {
@@ -114,8 +114,8 @@ func (j *Journal) finish(ctx context.Context, rec *persist.Record, late bool) er
 // FinishesLate implements [persist.LateFinisher]: it returns the journal itself.
 func (j *Journal) FinishesLate() persist.Journal { return j }
 
-// change replaces the progress of the unfinished record with rec's ID and revision. The later one of rec.SendUntil and
-// the stored one stays; rec has it on return. late: nobody waits for the change.
+// change replaces the progress, the changeable part, of the unfinished record with rec's ID and revision. If final is set, rec is an end of it. The later
+// one of rec.SendUntil and the stored one stays; rec has it on return. late: nobody waits for the change, and it is tried again without a connection.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if err := cmp.Or(j.opened(), ready(ctx, rec, final)); err != nil {
 		return err

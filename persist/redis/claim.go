@@ -36,8 +36,8 @@ type line struct {
 	over   bool               // all places are read
 }
 
-// Claim implements [persist.Claimer]. In a cluster the clock of one node counts for all nodes. A damaged record is
-// passed over if there are others.
+// Claim implements [persist.Claimer]: it gives up to n due records to owner, for the time of a lease, and returns them. In a cluster the clock of one node
+// counts for all nodes. A damaged record is passed over if there are others.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	now, err := j.Now(ctx)
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *claiming) take(ctx context.Context, refs []ref) error {
 	return err
 }
 
-// free reports whether the record, as it was read, can be claimed.
+// free reports whether the record, as it was read, can be claimed: the query selects it, it is pending and due, and nobody has a lease of it.
 func (c *claiming) free(rec *persist.Record) bool {
 	return rec.State == persist.StatePending && !rec.NextAttempt.After(c.now) && !rec.Leased("", c.now) && c.q.Match(rec)
 }

@@ -159,8 +159,8 @@ func (e *entry) format() int {
 	return int(e.head[34])
 }
 
-// unread returns the error for an entry of another format, with its parts in clear: the head, and the beginning of an
-// intent, the same in every format.
+// unread returns the error for an entry of another format: this version cannot decode it. The error has the parts in clear (the head, and the beginning of
+// an intent, the same in every format), so that a listing can still say where the record belongs.
 func (e *entry) unread(b *bucket, format int) error {
 	var clear persist.Record
 	if e.isUsed() {
@@ -214,8 +214,8 @@ func intact(body []byte, want codec.Outside) bool {
 	return len(body) == want.Len && (want.Len == 0 || codec.Checksum(body) == want.Sum)
 }
 
-// scores returns the time of a final record's end, and of its next possible sweep, as scores of the sorted sets. Both are empty for an unfinished
-// record.
+// scores returns the time of a final record's end, and of its next possible sweep, as scores of the sorted sets. The second is maxNumber, above all times,
+// if no sweep will change the record. Both are empty for an unfinished record.
 func scores(rec *persist.Record) (ended, over any) {
 	if !rec.State.Final() {
 		return "", ""

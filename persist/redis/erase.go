@@ -51,7 +51,8 @@ func (j *Journal) erased(b *bucket, rec *persist.Record) (persist.Record, *entry
 	return next, e
 }
 
-// checkID returns an error if a record found at the place of an ID is not the one of this ID: an erased one names no place. It gives a used key the digests of the ID.
+// checkID returns an error if a record found at the place of an ID is not the one of this ID: an erased record has other names, so its place proves nothing.
+// If it is that one, and a used key, it gets the digests of the ID as its names.
 // Error: persist.ErrCorrupt.
 func (j *Journal) checkID(rec *persist.Record, id persist.ID) error {
 	if rec.Erased && rec.ID == usedID(idOf(id)) {

@@ -64,7 +64,7 @@ func (j *Journal) writeFact(ctx context.Context, name string, old, value []byte)
 	return bytesOf(rest[0]), nil
 }
 
-// emptied returns the error of a journal without the hash of its layout.
+// emptied returns the error of a journal whose description (format, buckets, id and secret) is not in Redis any more: it matches persist.ErrGone.
 func (j *Journal) emptied() error {
 	return fmt.Errorf("%w: key %s was emptied since the journal was made; restore its append-only file, or use another prefix", persist.ErrGone, j.place)
 }

@@ -161,8 +161,8 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	return err
 }
 
-// noted reads the layout of the journal: format, buckets, id, named and secret. If there is none, it writes it with these values; a journal opened
-// for reading returns an error instead.
+// noted reads the layout of the journal: format, number of buckets, id, a mark that all buckets have its name, and secret. If there is none, it writes it
+// with these values; a journal opened for reading returns an error instead.
 func (j *Journal) noted(ctx context.Context, place, prefix string, buckets int, secret []byte) ([]any, error) {
 	if !j.looks {
 		return j.scripts.open.Run(ctx, j.client, []string{place}, format, buckets, rand.Text(), secret).Slice()
@@ -185,7 +185,7 @@ func (e missingError) Error() string {
 // Unwrap returns ErrLayout: a missing journal has no layout.
 func (e missingError) Unwrap() error { return ErrLayout }
 
-// NoJournal returns the prefix of the missing journal.
+// NoJournal returns the prefix under which there is no journal. A program recognises this error by the method, and can say the prefix to its user.
 func (e missingError) NoJournal() string { return e.prefix }
 
 // opened returns an error for a zero Journal, which Open has not made.

@@ -9,7 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// met notes the number of an existing record. The next record begun by this process gets a higher one.
+// met notes the number of an existing record, if it is the highest so far. The next record begun by this process gets a higher one, in any bucket.
 func (j *Journal) met(number uint64) {
 	for {
 		old := j.seen.Load()

@@ -66,7 +66,7 @@ type Options struct {
 // prefixes describes a valid prefix, so the hash tag of a key is always the intended one.
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,60}$`)
 
-// checked returns the options with the defaults filled in, except that of Buckets.
+// checked returns the options with the defaults filled in. Only Buckets may stay 0: an existing journal has its own number.
 // Error: ErrOptions for an invalid one.
 func (o Options) checked() (Options, error) {
 	if o.Prefix == "" {

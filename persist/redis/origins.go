@@ -137,8 +137,8 @@ func placesIn(answer goredis.Cmder) (places []goredis.Z, err error) {
 	return places, err
 }
 
-// turns returns, for each bucket, the turns of the origins and accounts selected by q. An unreadable record does not
-// hide the others of its group.
+// turns returns, for each bucket, the turns of the groups selected by q. A group is the records of one account, origin and needs, and its turn is its first
+// due record. An unreadable record does not hide the others of its group.
 func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([]turn, error) {
 	q = &persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, Needs: q.Needs}
 	over := map[*bucket][]any{} // ids to pass over
@@ -242,8 +242,8 @@ func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]a
 	return known, nil
 }
 
-// groupNames reads the names of a group from one of its entries; ok is false if the entry is damaged. Of the needs of
-// an entry of another format only the format is known, whatever their hash is.
+// groupNames reads the names of a group, the account, origin and needs common to its records, from one of its entries. ok is false if the entry is damaged.
+// Of the needs of an entry of another format only the format is known, whatever their hash is.
 func (e *entry) groupNames(group string) (names groupNames, ok bool) {
 	var rec persist.Record
 	if e.format() != persist.Format {

@@ -37,13 +37,13 @@ func (e *entry) number() uint64 {
 	return binary.BigEndian.Uint64(e.head)
 }
 
-// size returns the entry's approximate memory in bytes.
+// size returns the entry's approximate memory in bytes. The 512 bytes are for its small fields.
 func (e *entry) size() int {
 	return 512 + len(e.intent) + len(e.progress) + len(e.body) + len(e.answer)
 }
 
-// each sends n commands to Redis at once, and calls answered with each answer, in order. If the connection fails, all are sent again: answered may be
-// called again for the same i.
+// each sends n commands to Redis at once: ask adds the i-th one to the pipeline. It calls answered with each answer, in order. If the connection fails, all
+// are sent again: answered may be called again for the same i.
 func (j *Journal) each(ctx context.Context, n int, ask func(ctx context.Context, p goredis.Pipeliner, i int), answered func(i int, answer goredis.Cmder) error) error {
 	if n == 0 {
 		return nil

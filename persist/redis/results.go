@@ -8,19 +8,20 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// MarkDelivered implements [persist.Results]: the state of the record at this revision was handed to Config.OnResult. It is durable on return.
+// MarkDelivered implements [persist.Results]: the state of the record at this revision was handed to Config.OnResult. It returns false if the record has
+// another revision, or owes nothing. It is durable on return.
 func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	return j.owe(ctx, id, revision, time.Time{})
 }
 
-// Postpone implements [persist.SharedResults]: the state of the record at this revision is to be handed to Config.OnResult from this time on. It is
-// durable on return.
+// Postpone implements [persist.SharedResults]: the state of the record at this revision is to be handed to Config.OnResult from this time on. It returns
+// false if the record has another revision, or owes nothing. It is durable on return.
 func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	return j.owe(ctx, id, revision, from)
 }
 
-// owe sets the time from which the record's result is owed, if it is owed at this revision; zero: it is delivered. The
-// script compares the revision again.
+// owe sets the time from which the record's result is owed to Config.OnResult; zero: it is delivered. done is false, and nothing has changed, if the record
+// has another revision or owes nothing. The script compares the revision again.
 func (j *Journal) owe(ctx context.Context, id persist.ID, revision uint64, from time.Time) (done bool, err error) {
 	rec, err := j.Get(ctx, id)
 	if errors.Is(err, persist.ErrNotFound) {

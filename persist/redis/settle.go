@@ -42,7 +42,8 @@ const (
 	none                  // nothing was sent, or the server has done nothing and tells the reason
 )
 
-// effectOf tells by the error of a call whether its write may have taken effect: none if it certainly has not, inDoubt if that is not known.
+// effectOf tells by the error of a call what effect its write may have had. none: certainly none. again: none, and another try may succeed. broken: the
+// script ended in its middle, perhaps after a part of its writes. inDoubt: that is not known.
 func effectOf(err error) effect {
 	var answered goredis.Error
 	var network *net.OpError
@@ -59,8 +60,8 @@ func effectOf(err error) effect {
 	return inDoubt
 }
 
-// answeredWith returns the effect of a write that the server answered with err. A script finds the errors of refused before its first write, so these
-// mean that nothing was written.
+// answeredWith returns the effect of a write that the server answered with err. A script finds the errors of refused before its first write, so these mean
+// that nothing was written. again: the server may do it soon. broken: a script has failed, perhaps after a part of its writes.
 func answeredWith(err goredis.Error) effect {
 	inScript := strings.Contains(err.Error(), "script")
 	switch {
@@ -102,7 +103,8 @@ func (j *Journal) settleLate(ctx context.Context, write func(ctx context.Context
 	return j.settled(j.write(ctx, true, write))
 }
 
-// settled returns the error of settle: persist.ErrUncertain if the write may or may not have taken effect, and else err itself.
+// settled returns the error of settle for the results of write, with the name of the journal. If the write may or may not have taken effect (doubtful), it
+// matches persist.ErrUncertain, too. A nil err stays nil.
 func (j *Journal) settled(doubtful bool, err error) error {
 	if doubtful {
 		return j.failed(fmt.Errorf("%w: %w", persist.ErrUncertain, err))
@@ -117,8 +119,8 @@ func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context) e
 	return j.failed(err)
 }
 
-// write makes a write by repeat, once it has begun to the end, whatever ctx does. Error: also persist.ErrReadOnly for a journal opened for reading.
-// The results are those of repeat.
+// write makes a write, and makes it again until Redis tells its result or the time limit of a call is over, whatever ctx does once it has begun. doubtful
+// means that nobody knows if a try took effect. patient: it goes on without a connection. Error: also persist.ErrReadOnly for a journal opened for reading.
 func (j *Journal) write(ctx context.Context, patient bool, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
 	if j.looks {
 		return false, cmp.Or(ctx.Err(), persist.ErrReadOnly)
@@ -135,8 +137,8 @@ func (j *Journal) read(ctx context.Context, query func(ctx context.Context) erro
 	return j.failed(err)
 }
 
-// repeat is the loop of settle. base bounds the tries under way. patient: it goes on if there is no connection.
-// doubtful: it ended while a try was in doubt.
+// repeat makes a write or a read, and makes it again until Redis tells its result or the time limit of a call is over. base bounds the tries under way.
+// patient: it goes on if there is no connection. doubtful: it ended, and nobody knows if a try took effect.
 func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -175,8 +177,8 @@ func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx
 	}
 }
 
-// try makes the write once, and sorts its error. If the caller leaves before there is a connection, nothing is left of
-// the write, unless an earlier try is in doubt.
+// try makes the write once, and tells the effect that it may have had, beside its error. repeated: an earlier try may have taken effect. If the caller
+// leaves (ctx ends) before there is a connection, nothing is left of the write, unless an earlier try is in doubt.
 func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, bool) error) (effect, error) {
 	short, cancel := context.WithTimeout(limited, j.limit/triesInLimit)
 	defer cancel()

@@ -31,8 +31,8 @@ type shelf struct {
 	upTo string
 }
 
-// Sweep implements [persist.Journal]. If l.Now is zero it takes the time from the server's clock. Each step is one
-// script, and passes over records changed since they were read.
+// Sweep implements [persist.Journal]: it returns the number of records that it has changed or removed. If l.Now is zero it takes the time from the server's
+// clock. Each step is one script, and passes over records changed since they were read.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if l.Max <= 0 {
 		l.Max = sweepMax

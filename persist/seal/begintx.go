@@ -8,8 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// BeginTx implements [persist.TxBeginner]: it seals the record, and begins it in the caller's transaction. If the journal below is no
-// TxBeginner, it is persist.ErrInvalid.
+// BeginTx implements [persist.TxBeginner]: it encrypts the record, and begins it in the caller's transaction. An existing record is returned decrypted, with
+// created false. If the journal below is no TxBeginner, the error is persist.ErrInvalid.
 func (j *journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return j.BeginIn(ctx, tx, rec)
 }
@@ -25,7 +25,8 @@ func (j *journal) BeginIn(ctx context.Context, tx any, rec persist.Record) (exis
 	return existing, created, nil
 }
 
-// begin encrypts rec with the first key and begins it in the journal below, by the function below. If a record exists, it is returned decrypted.
+// begin encrypts rec with the first key and begins it in the journal below, by the function below. created is true if it was begun; existing is then rec as
+// it is in the journal. Else existing is the record that stands under the ID, decrypted.
 // Error: also that of an existing record that cannot be decrypted.
 func (j *journal) begin(ctx context.Context, rec persist.Record, below func(sealed persist.Record) (persist.Record, bool, error)) (existing persist.Record, created bool, err error) {
 	sealed, err := j.s.Seal(rec)

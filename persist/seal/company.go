@@ -60,8 +60,8 @@ type holding struct {
 	done bool
 }
 
-// hold writes the journal's fact on how its records are sealed, unless it stands, before the first record is begun. Other programs then refuse the
-// journal without the keys. Errors: persist.ErrSealed, and those of Fact.
+// hold makes sure, before the first record is begun, that the journal below says in its facts (values of the journal as a whole) how its records are sealed.
+// Other programs then refuse the journal without the keys. Errors: persist.ErrSealed, and those of Fact.
 func (j *journal) hold(ctx context.Context) error {
 	j.holding.mu.Lock()
 	defer j.holding.mu.Unlock()
@@ -82,8 +82,9 @@ func (j *journal) hold(ctx context.Context) error {
 	return nil
 }
 
-// Fact implements [persist.Journal]. For users above, the records are in clear: the first such fact written from above
-// makes the journal below hold the sealer's own fact.
+// Fact implements [persist.Journal]: it reads or writes a named value of the journal below. The value on sealing (persist.FactSeal) is another one for users
+// above, for whom the records are in clear: FactPlain, or nil before the first record. The first of them to write it makes the journal below hold the
+// sealer's own.
 func (j *journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if name != persist.FactSeal {
 		return j.Journal.Fact(ctx, name, old, value)

@@ -22,13 +22,13 @@ import (
 // endMAC is the length of the MAC in bytes.
 const endMAC = 16
 
-// endKeys derives the keys for ends: that of the MAC, and that of the cipher.
+// endKeys derives the keys for the ends of operations (what is left of a record once it has lost its text): that of the MAC, then that of the cipher.
 func (k *key) endKeys() (both []byte, err error) {
 	return hkdf.Expand(sha256.New, k.root, "end", 2*SecretSize)
 }
 
-// sealEnd sets SealedEnd of a final sealed record, unless its text stays for a reason that the journal below cannot see. Without the secret of the journal it
-// sets none.
+// sealEnd sets SealedEnd of a final sealed record: a proof of its end, to be read after a sweep has taken out the text of the record. It sets none if the
+// text stays for a reason that the journal below cannot see, or if the secret of the journal cannot be read.
 func (j *journal) sealEnd(ctx context.Context, sealed, rec *persist.Record) {
 	if !rec.State.Final() || rec.Erased || len(rec.KeptFields) > 0 {
 		return

@@ -26,8 +26,8 @@ type times struct {
 	s     *Sealer
 }
 
-// DueTimes implements [persist.DueTimes]. The needs of a sealed record are encrypted, differently by each key: the journal below is asked for all
-// forms of them, and the needs in its results are decrypted.
+// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin with the same needs. The needs of a sealed
+// record are encrypted, differently by each key: the journal below is asked for all forms of them, and the needs in its results are decrypted.
 func (t times) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	below := []string{""}
 	if q.Needs != "" {
@@ -132,9 +132,9 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	return &sealed, nil
 }
 
-// check unseals the first records of a listing, most of them at most. A damaged record is for later. begun: a record
-// must have been begun under a given key. Without begun, a record under another key belongs to another process with a
-// newer key, and is left to it.
+// check unseals the first records of a listing, most of them at most, to find out early if the keys are the right ones. A damaged record is for later.
+// begun: a record must have been begun under a given key. Without begun, a record under another key belongs to another process with a newer key, and is left
+// to it.
 func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bool) error {
 	for rec, err := range list {
 		sealed := err == nil && rec.Carrier == persist.CarrierSealed

@@ -22,7 +22,7 @@ const (
 	needsVector  = aes.BlockSize
 )
 
-// needsKeys derives the keys for needs: that of the MAC, and that of the cipher.
+// needsKeys derives the keys for the needs of records (the requirements on a client that acts on them): that of the MAC, then that of the cipher.
 func (k *key) needsKeys() (both []byte, err error) {
 	return hkdf.Expand(sha256.New, k.root, "needs", 2*needsKeySize)
 }

@@ -47,8 +47,8 @@ type box struct {
 	data []byte // associated data, without the field
 }
 
-// newBox derives the record's own key. id is in the form of the journal. created, with the record's place, tells two
-// records of one ID apart if the first was forgotten.
+// newBox returns a box for a record: it encrypts and decrypts the parts of this record alone, by a key derived for it. id is in the form of the journal
+// below. created, with the record's place, tells two records of one ID apart if the first was forgotten.
 func (k *key) newBox(id persist.ID, created time.Time) (*box, error) {
 	data := make([]byte, 0, 64+len(id.Account)+len(id.Key))
 	for _, s := range [...]string{id.Account, id.Key} {

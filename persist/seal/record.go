@@ -92,8 +92,8 @@ func identityOf(rec *persist.Record) persist.Record {
 	}
 }
 
-// sealChange seals by a key the changing parts of rec, and leaves out the parts frozen by Begin: an Update or a Finish
-// does not write them again. The caller sets the value in the place of the fingerprint.
+// sealChange seals by a key the changing parts of rec, and leaves out the parts frozen by Begin: an Update or a Finish does not write them again. b encrypts
+// further parts of the record. The caller sets the value in the place of the fingerprint.
 func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record, b *box, err error) {
 	if err := rec.Validate(); err != nil {
 		return persist.Record{}, nil, err
@@ -160,7 +160,8 @@ func (s *Sealer) Unseal(sealed persist.Record) (persist.Record, error) {
 	return persist.Record{}, s.unread(&sealed, err)
 }
 
-// unread returns an error about an intact record, with the parts of the record in clear.
+// unread returns an error about an intact record that cannot be decrypted here. The error has the parts of the record in clear, so that a listing can still
+// show them.
 func (s *Sealer) unread(sealed *persist.Record, err error) error {
 	return &persist.UnreadError{Record: *sealed, Needs: s.needsAbove(sealed.Needs().String()), Err: err}
 }
@@ -188,9 +189,8 @@ func (s *Sealer) unseal(sealed *persist.Record) (persist.Record, error) {
 	return rec, nil
 }
 
-// identity returns the sealed record with the parts frozen by Begin in clear again. The journal's fields for finding
-// the record must belong to it. The tombstone of a generated key may be the tombstone of a chosen one: see
-// persist.Record.Strip.
+// identity returns the sealed record with the parts frozen by Begin in clear again. The journal's fields for finding the record must belong to it. One
+// difference is allowed: a tombstone's key may count as chosen by a caller, although it was generated (Record.Strip).
 func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	var was persist.Record
 	plain, err := o.open(fieldIdentity, []byte(sealed.Target))

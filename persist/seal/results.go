@@ -13,7 +13,8 @@ type results struct {
 	s     *Sealer
 }
 
-// MarkDelivered implements [persist.Results], in the journal below.
+// MarkDelivered implements [persist.Results], in the journal below: the record's state at this revision was handed to Config.OnResult. It returns false if
+// nothing is owed at this revision.
 func (r results) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	return r.below.MarkDelivered(ctx, r.s.StoredID(id), revision)
 }
@@ -24,7 +25,8 @@ type sharedResults struct {
 	shared persist.SharedResults
 }
 
-// Postpone implements [persist.SharedResults], in the journal below.
+// Postpone implements [persist.SharedResults], in the journal below: the record's state is to be handed to Config.OnResult from this time on. It returns
+// false if nothing is owed at this revision.
 func (r sharedResults) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	return r.shared.Postpone(ctx, r.s.StoredID(id), revision, from)
 }

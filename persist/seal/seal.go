@@ -168,7 +168,7 @@ func (s *Sealer) stored(key string) string {
 	return base64.RawURLEncoding.EncodeToString(mac(s.hashKey, []byte(key)))
 }
 
-// StoredID returns the ID of a record in the form of the journal below. MarkDelivered of persist/postgres and
+// StoredID returns the ID of a record in the form of the journal below: its key is hashed if there is a HashKey. MarkDelivered of persist/postgres and
 // persist/mysql takes it; without a HashKey, or a Sealer, it is the ID itself.
 func (s *Sealer) StoredID(id persist.ID) persist.ID {
 	if s != nil {

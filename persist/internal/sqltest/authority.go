@@ -37,7 +37,7 @@ func (a *Authority) Client(name string) *tls.Certificate {
 	return a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
-// Revoke enters a certificate in the list of Revoked.
+// Revoke enters a certificate in the list that WriteRevoked writes: a server that reads the list refuses the certificate.
 func (a *Authority) Revoke(cert *tls.Certificate) {
 	a.revoked = append(a.revoked, x509.RevocationListEntry{SerialNumber: cert.Leaf.SerialNumber, RevocationTime: time.Now().Add(-time.Minute)})
 }

@@ -40,8 +40,8 @@ func (e Engine) SQLTx(t *testing.T) OwnTx {
 	}
 }
 
-// BeginTx checks a Begin in a transaction through a journal in clear, and through a sealed one: nothing of a request is in clear there.
-// It is sent once if the transaction is committed, and never if not.
+// BeginTx checks a Begin in a transaction of the caller's own, through a journal in clear (keys is empty) or one sealed with these keys, a letter for each:
+// nothing of a request is in clear there. The operation is sent once if the transaction is committed, and never if not. open opens a transaction.
 func BeginTx(t *testing.T, e Engine, keys string, open func(t *testing.T) OwnTx) {
 	var sends atomic.Int32
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {

@@ -177,7 +177,7 @@ func resumed(ctx context.Context, client *oncehttp.Client) error {
 	return errors.New("nothing is due")
 }
 
-// ofShop returns a change of a Config: the client's API is the shop, with the changed facts.
+// ofShop returns a change of a Config: the client gets a profile (the rules of its API) with the name "shop", as change has adjusted it.
 func ofShop(change func(*profile.Profile)) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) {
 		cfg.Profile = profile.Draft07()

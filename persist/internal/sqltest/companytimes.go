@@ -13,7 +13,8 @@ import (
 
 // The clock of these journals is the server's. So records stand there with times in the past.
 
-// began returns a function that writes the first client's operation into the journal as if it was begun this long ago, with a change.
+// began returns a function that writes the first client's operation into the journal as if it was begun and sent this long ago. change, unless it is nil,
+// adjusts the record first.
 func began(ago time.Duration, change func(*persist.Record)) func(*company) error {
 	return func(c *company) error {
 		_, err := c.write(ago, change)
@@ -21,7 +22,8 @@ func began(ago time.Duration, change func(*persist.Record)) func(*company) error
 	}
 }
 
-// write writes the operation of the first client into the journal, as if it was begun and sent this long ago.
+// write writes the operation of the first client into the journal, as if it was begun and sent this long ago, and returns the record. change, unless it is
+// nil, adjusts the record first. It is an error if a record stands there already.
 func (c *company) write(ago time.Duration, change func(*persist.Record)) (persist.Record, error) {
 	rec, err := c.one.Prepare(c.request(), "k")
 	if err != nil {

@@ -200,7 +200,8 @@ func recorded(t *testing.T, j persist.Journal) map[string]persist.Record {
 	return records
 }
 
-// resumeAll resumes until nothing is unfinished: the leases of the dead have to end first, and at a slow server one of its own may end.
+// resumeAll calls Resume until nothing is unfinished. Outcomes that are not known, and operations without an effect, are no failure: the leases of the dead
+// have to end first, and at a slow server one of its own may end.
 func resumeAll(t *testing.T, client *oncehttp.Client) {
 	for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		for res, err := range client.Resume(t.Context()) {

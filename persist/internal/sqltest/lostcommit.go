@@ -123,7 +123,7 @@ func (o order) place(ctx context.Context, limit time.Duration) error {
 	return tx.Commit()
 }
 
-// placeAtLast repeats the transaction until it is nil.
+// placeAtLast repeats the transaction until it succeeds. After 20 seconds it returns the last error, and at once one that says that the key is taken.
 func (o order) placeAtLast(ctx context.Context) error {
 	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		err := o.place(ctx, time.Second)

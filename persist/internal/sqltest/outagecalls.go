@@ -60,7 +60,7 @@ func calls() map[string]call {
 	return all
 }
 
-// at reports whether the record has this revision and state.
+// at returns the check of a call's result: it reports whether the record was read without an error, and has this revision and state.
 func at(revision uint64, state persist.State) func(persist.Record, error) bool {
 	return func(now persist.Record, err error) bool {
 		return err == nil && now.Revision == revision && now.State == state

@@ -278,5 +278,5 @@ func (l *link) answers() {
 	}
 }
 
-// Idle waits until every cut connection has ended on the server's side too.
+// Idle waits for a time in which every cut connection ends on the server's side, too.
 func (p *Proxy) Idle() { time.Sleep(3 * lateBy) }

@@ -114,7 +114,7 @@ func aboutJournal(t *testing.T, key string, err error) {
 	}
 }
 
-// goesOn waits until every caller has succeeded a few times.
+// goesOn waits until 20 more calls have succeeded. when names the moment in messages.
 func (r *restarting) goesOn(t *testing.T, when string) {
 	t.Helper()
 	count := func() int {

@@ -161,7 +161,8 @@ type told struct {
 	wait    time.Duration // of the first call
 }
 
-// onResult is a Config.OnResult that notes the states handed to it, and the largest number of simultaneous calls. Its first call fails.
+// onResult is a Config.OnResult that notes the states handed to it, and the largest number of simultaneous calls. Its first call takes the time h.wait, so
+// that other changes can come in between.
 func (h *told) onResult(_ context.Context, rec persist.Record) error {
 	h.mu.Lock()
 	h.running++

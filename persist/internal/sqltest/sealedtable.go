@@ -166,7 +166,7 @@ func (e Engine) forgets(t *testing.T, j persist.Journal) {
 	}
 }
 
-// sends sends an operation by a client on the journal.
+// sends calls Do of a client on a journal that must refuse it, and returns the error. A request that reaches the API fails the test.
 func (e Engine) sends(t *testing.T, j persist.Journal) error {
 	t.Helper()
 	api := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }))

@@ -20,5 +20,5 @@ func (*OwnServer) give(string) error { return errors.ErrUnsupported }
 // as lets a command run as the user of the database server. This system has no such users.
 func (*OwnServer) as(*exec.Cmd) {}
 
-// giveLike gives a file to the owner of a folder.
+// giveLike does nothing: a database server on this system has no user of its own.
 func giveLike(path, dir string) error { return nil }

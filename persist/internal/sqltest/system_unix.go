@@ -46,7 +46,7 @@ func (s *OwnServer) ids() (uid, gid int, err error) {
 	return uid, gid, err
 }
 
-// giveLike gives a file to the owner of a folder.
+// giveLike gives the file at path to the owner of the folder dir, if this process runs as root: then a database server with a user of its own can read it.
 func giveLike(path, dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
