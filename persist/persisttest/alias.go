@@ -19,7 +19,8 @@ func aliasCases() []testCase {
 	}
 }
 
-// scribble overwrites the contents of the record's slices and maps, as a caller that uses its buffers again. Credentials, Scopes and History stay.
+// scribble overwrites the contents of the record's slices and maps, as a caller that uses its buffers again. Credentials, Scopes, DropAnswer, History and
+// Acts stay.
 func scribble(r *persist.Record) {
 	spoil := func(b []byte) {
 		for i := range b {

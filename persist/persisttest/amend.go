@@ -71,7 +71,7 @@ func reopened(r persist.Record) persist.Record {
 	return r
 }
 
-// ended begins and ends records in all final states, and of every size, and returns them as the journal has them.
+// ended begins and ends records, confirmed ones and settled ones, of every size and one of them swept, and returns them as the journal has them.
 func ended(k *check, j persist.Journal) []persist.Record {
 	large := record("a", "large")
 	large.Body = patterned(100_000, 5)

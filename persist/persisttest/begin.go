@@ -236,7 +236,7 @@ func beginLarge(k *check) {
 	k.lists(j, persist.Query{Account: "a"}, all, "large records")
 }
 
-// patterned returns n bytes without two long equal stretches.
+// patterned returns n bytes without two long equal stretches, so that a lost or exchanged part of a body shows. salt makes bodies of one length differ.
 func patterned(n int, salt byte) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -234,7 +234,7 @@ func updateUnfinishedOnly(k *check) {
 // finish is Finish or FinishLate of a journal.
 type finish func(context.Context, persist.Record) error
 
-// finishing returns a case about Finish.
+// finishing makes a case of the suite out of a check of ways to end a record: it opens a journal, and gives run its method Finish.
 func finishing(run func(*check, persist.Journal, finish)) func(*check) {
 	return func(k *check) {
 		j := k.journal()

@@ -46,7 +46,8 @@ func (k *check) fatalf(format string, args ...any) {
 	panic(stop{})
 }
 
-// verdict closes the current journal and returns all errors. p is the panic value of the case.
+// verdict closes the current journal and returns all errors of the case, nil if there are none. p is the panic value of the case: nil, or stop if fatalf has
+// ended it; any other value is an error, too.
 func (k *check) verdict(p any) (err error) {
 	if _, stopped := p.(stop); p != nil && !stopped {
 		k.errorf("panic: %v", p)

@@ -97,7 +97,7 @@ func claimOrigins(k *check) {
 	}
 }
 
-// claimer returns the journal as a Claimer. Other journals pass.
+// claimer returns the journal as a Claimer. It returns false if the journal is none: then the case has nothing to check, and passes.
 func (k *check) claimer(j persist.Journal) (persist.Claimer, bool) {
 	return persist.As[persist.Claimer](j)
 }

@@ -75,7 +75,7 @@ func claimDeserted(k *check) {
 	k.holds(j, k.finish(j, rec), "Finish of what Claim took")
 }
 
-// drives returns the Drives of records.
+// drives returns the Drives of records: how often somebody has set out to send each.
 func drives(records []persist.Record) (all []int) {
 	for _, r := range records {
 		all = append(all, r.Drives)

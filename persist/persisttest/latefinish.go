@@ -39,7 +39,8 @@ func lateFinishCases() []testCase {
 	}
 }
 
-// finishingLate returns a case about FinishLate. Journals without FinishLate pass it.
+// finishingLate makes a case of the suite out of a check of ways to end a record: it opens a journal, and gives run its method FinishLate. Journals without
+// FinishLate pass.
 func finishingLate(run func(*check, persist.Journal, finish)) func(*check) {
 	return func(k *check) {
 		j := k.journal()
@@ -270,7 +271,8 @@ type closing struct {
 	done  int // number of records of begun acknowledged as finished
 }
 
-// begin begins n records for c. It may be called in a goroutine; it reports failures.
+// begin begins n records, and notes them: their ends are written while the journal is closed. name tells their keys from those of others. It may be called
+// in a goroutine; it reports failures.
 func (c *closing) begin(k *check, j persist.Journal, name string, n int) {
 	for i := range n {
 		r, created, err := j.Begin(context.Background(), record("closing", fmt.Sprintf("%d %s", i, name)))

@@ -94,7 +94,8 @@ func mixed(k *check, j persist.Journal) []persist.Record {
 	return all
 }
 
-// queries compares the results of queries with those of the contract's own Match.
+// queries requires that each query lists those of all, the records of the journal, that persist.Query.Match selects. At least one record must be selected by
+// some query: else nothing is proved.
 func (k *check) queries(j persist.Journal, all []persist.Record, queries ...persist.Query) {
 	some := 0
 	for _, q := range queries {

@@ -164,7 +164,7 @@ func reportReopen(k *check) {
 	}
 }
 
-// enqueueMark is the case enqueue/mark. Enqueued is stored by Begin, and once set by Update stays to the end.
+// enqueueMark is the case enqueue/mark. Begin, Update and Finish store Enqueued (an Enqueue of the operation was acknowledged) as it is given.
 func enqueueMark(k *check) {
 	j := k.journal()
 	begun := record("a", "begun")

@@ -48,7 +48,7 @@ func sweepCases() []testCase {
 // done returns the end of the finished records that the suite makes (function finished).
 func done() time.Time { return finished(record("", "")).Finished }
 
-// sweep sweeps once; it must change want records.
+// sweep sweeps once, under these limits; the sweep must change want records.
 func (k *check) sweep(j persist.Journal, l persist.Limits, want int) {
 	got, err := j.Sweep(context.Background(), l)
 	if err != nil || got != want {
