@@ -110,7 +110,7 @@ func (j *Journal) awaitQueued(seq uint64) {
 	_ = j.unlockAndAwait(b)
 }
 
-// stands returns nil if the journal still has the record as the caller read it: the same Seq, revision and identity.
+// stands returns nil if the journal still has the record as the caller read it: the same Seq (the record's number in the journal), revision and identity.
 // Errors: persist.ErrNotFound, persist.ErrStale if it has changed, persist.ErrInvalid if rec has another Created or Fingerprint, and those of usable.
 func (j *Journal) stands(rec *persist.Record) error {
 	now, err := j.lookup(rec.ID)

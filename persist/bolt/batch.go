@@ -38,8 +38,8 @@ func newQueue() *queue { return &queue{at: map[uint64]int{}} }
 // queueKeep is the largest number of changes in a queue if its memory is to be used again.
 const queueKeep = 4096
 
-// reset empties a queue, so that its memory can be used for the next batch. A queue that was very large gets new memory. No reader may still look
-// into it.
+// reset empties a queue of changes after their commit, so that the next batch (the changes of one commit) uses its memory. A queue that was very large gets
+// new memory: the old one is not kept for ever. No reader may still look into the queue.
 func (q *queue) reset() {
 	if len(q.changes) > queueKeep {
 		*q = *newQueue()
@@ -118,8 +118,8 @@ type batch struct {
 	fact *fact // the fact it writes; nil: none
 }
 
-// countForgotten counts a record that Forget removes with this batch, and its part of the digest: the commit's state must not have it any more, while
-// memory keeps it until the commit is done.
+// countForgotten counts a record that Forget removes with this batch (the changes of one commit). digest is its part of the sum over all records that finds
+// damage. The state written with the commit must not have the record any more, while memory keeps it until the commit is done.
 func (b *batch) countForgotten(digest uint64) {
 	b.forgotten++
 	b.forgottenDigest += digest

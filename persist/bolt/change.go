@@ -168,9 +168,9 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	return c, s, nil
 }
 
-// encode sets the encoded content of a change from the record as it will be. Usually that is a new progress entry. A record that has lost its request
-// (RequestDropped) gets one new intent entry instead, with the progress in it, since the old intent holds the request. So does a used key, in a
-// copy of a journal.
+// encode sets the encoded content of a change from the record as it will be. Usually that is a new progress entry, the changeable part. A record that has
+// lost its request (RequestDropped) gets one new intent entry instead, with the progress in it, since the old intent holds the request. So does a used key
+// (the rest of an erased record), when a journal is copied.
 func (c *change) encode(next *persist.Record) {
 	if next.RequestDropped {
 		c.intent = encodeIntent(next)

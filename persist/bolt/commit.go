@@ -237,8 +237,8 @@ func (t *trees) progress() *bbolt.Bucket { return t.open(&t.inProgress, t.names.
 // bodies returns the bucket with the large bodies of requests and answers, opened once in a transaction.
 func (t *trees) bodies() *bbolt.Bucket { return t.open(&t.inBodies, t.names.bodies) }
 
-// applyEntries writes the entries of a changed record into the buckets of intents and of progress, or deletes them. key is the record's Seq as bytes.
-// The bodies that are stored outside of the entries are written by putPieces.
+// applyEntries writes the two entries of a changed record, or deletes them: the one in the bucket of intents (the record as it was begun) and the one in the
+// bucket of progress (its changeable part). key is the record's number (Seq) as bytes. Large bodies are stored apart, by applyBodies.
 func applyEntries(t *trees, c *change, key []byte) error {
 	if c.drop {
 		if err := t.intents().Delete(key); err != nil {
@@ -269,8 +269,8 @@ func applyEntries(t *trees, c *change, key []byte) error {
 	return nil
 }
 
-// applyBodies writes the large bodies of a change into their bucket in pieces, deletes those that the change replaces, and updates the digest of this
-// bucket in s. A new progress brings its own answer, or none: the pieces of the earlier answer go.
+// applyBodies writes the large bodies of a change into their bucket in pieces, and deletes those that the change replaces. A new progress (the changeable
+// part) brings its own answer, or none: the pieces of the earlier answer go. It brings s.bodies up to date, a sum over all pieces to find damage.
 func applyBodies(t *trees, c *change, s *state) error {
 	// The slot before the batch describes the content of the file.
 	if c.before.is(slotOutside) {
@@ -308,8 +308,8 @@ func putPieces(bodies *bbolt.Bucket, seq uint64, part int, body []byte, s *state
 	return nil
 }
 
-// deletePieces deletes the pieces of a record's bodies, from the one named by from on, and takes them out of the digest in s. It collects the keys
-// first, since bbolt's cursor does not survive a Delete.
+// deletePieces deletes the stored pieces of a record's bodies: those of the part from, and of the parts after it. It takes them out of s.bodies, a sum over
+// all pieces to find damage. It collects the keys first, since bbolt's cursor does not survive a Delete.
 func deletePieces(bodies *bbolt.Bucket, seq uint64, from int, s *state) error {
 	prefix := seqKey(seq)
 	var keys [][]byte

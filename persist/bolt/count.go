@@ -26,8 +26,8 @@ type ranks struct{ age, due int32 }
 // otherReasons stands for all reasons without a number of their own. This version knows far fewer reasons.
 const otherReasons persist.HoldReason = "other"
 
-// newTally returns a tally, the counts of unfinished records by state and by reason of their hold, of no records. The reason "" has the number 0, so that a
-// record without a hold needs no entry of its own.
+// newTally returns an empty tally: the counts of unfinished records by state and by the reason of their hold (a held record waits for a person). The reason
+// "" has the number 0, so that a record without a hold needs no entry of its own.
 func newTally() tally {
 	return tally{
 		held:    []int{0}, // by the reason "", of no record
@@ -38,8 +38,8 @@ func newTally() tally {
 	}
 }
 
-// number returns the number that stands for a hold's reason in a slot, one byte. A new reason gets the next number, and is copied. All reasons past
-// the 254th share the number 255, with the name otherReasons.
+// number returns the number of a hold's reason, one byte in place of the text: a slot (the small part of a record kept in memory) has room for no more. A
+// new reason gets the next number, and is copied. All reasons past the 254th share the number 255, with the name otherReasons.
 func (t *tally) number(reason []byte) uint8 {
 	if n, known := t.numbers[persist.HoldReason(reason)]; known {
 		return n
@@ -95,8 +95,8 @@ func (s *slots) rank(c *chunk) {
 	s.byDue.Set(c, c.firstPending())
 }
 
-// firstPending returns the earliest due time among the chunk's pending records. The chunk must have one. dues holds pending and held records
-// together, in the order of their bits in open.
+// firstPending returns the earliest due time among the pending records of a chunk (64 neighbouring records). There must be one. dues has the times of
+// pending and held records together, in the order of their bits in open; so those of held ones are left out here.
 func (c *chunk) firstPending() int64 {
 	if c.held == 0 {
 		return c.dues.first

@@ -66,7 +66,8 @@ func (d *dues) insert(i int, v *slot) {
 	d.assign(i, group)
 }
 
-// replace writes the fields of the slot over those of the i-th record, after a change of that record.
+// replace sets the due time and the other fields of the i-th unfinished record from its slot (the small part of a record kept in memory), after a change of
+// that record.
 func (d *dues) replace(i int, v *slot) {
 	was, at, group := d.at[i], v.due, v.group
 	d.at[i], d.created[i] = at, v.created
@@ -122,8 +123,8 @@ func (d *dues) reasonOf(i int) uint8 {
 	return d.reasons[i]
 }
 
-// assign sets the group of the i-th record if all had one until now. A zero is set once it is known: a
-// journal is loaded in two passes, and only the second knows groups.
+// assign sets the group of the i-th record (a hash of its account and origin), if all records had one group until now. Zero means unknown, and is set later:
+// a journal is loaded in two passes, and only the second knows the groups.
 func (d *dues) assign(i int, group uint64) {
 	switch {
 	case d.group == 0:
@@ -188,7 +189,7 @@ func (c *chunk) setDue(bit uint64, open bool, v *slot) {
 	}
 }
 
-// dueBy returns the chunk's unfinished records that are due by a time, as a set of bits: one bit for each slot of the chunk.
+// dueBy returns the unfinished records of a chunk (64 neighbouring records) that are due by a time, as a set: bit i is the i-th record of the chunk.
 func (c *chunk) dueBy(by int64) (due uint64) {
 	if c.open == 0 || c.dues.first > by {
 		return 0

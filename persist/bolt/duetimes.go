@@ -118,8 +118,8 @@ func (j *Journal) sample(turns []*turn) (v *view, again bool, err error) {
 	return v, false, err
 }
 
-// leaves reports whether a record is not there any more, or is being removed. In the second case by is the
-// batch of the removal. The caller holds mu.
+// leaves reports whether a record is not there any more, or is being removed. In the second case by is the batch (the changes of one commit) with the
+// removal, so that the caller can wait for it; else it is nil. The caller holds mu.
 func (j *Journal) leaves(seq uint64) (leaves bool, by *batch) {
 	if _, found := j.slots.get(seq); !found {
 		return true, nil
@@ -155,7 +155,8 @@ func (ts *turnsOf) of(group, seq uint64) *turn {
 	return t
 }
 
-// lookup returns the turn of a group from the map, and makes it if it is new.
+// lookup returns the turn of a group, and makes it if it is new: a turn has the first due times of the pending records of one account and origin. A new one
+// has no due time yet (math.MaxInt64).
 func (ts *turnsOf) lookup(group uint64) *turn {
 	t := ts.byGroup[group]
 	if t == nil {
@@ -180,8 +181,8 @@ func (s *slots) addTurns(ts *turnsOf) (more bool) {
 	return end < len(s.order)
 }
 
-// addTurns adds the pending records of one chunk to the turns of their groups. first is the Seq of the chunk's first slot. If all records are pending
-// and of one group, they are added at once.
+// addTurns adds the due times of the pending records of one chunk (64 neighbouring records) to the turns of their groups: a turn has the first due times of
+// one account and origin. first is the number (Seq) of the chunk's first record. If all are pending and of one group, they are added at once.
 func (c *chunk) addTurns(ts *turnsOf, first uint64) {
 	d := &c.dues
 	if d.groups == nil && c.held == 0 {
@@ -198,7 +199,8 @@ func (c *chunk) addTurns(ts *turnsOf, first uint64) {
 	}
 }
 
-// add adds the due time of one pending record to the turn: the first due time of its group, and the first one later than after.
+// add takes the due time of one more pending record into the turn of its group. The turn keeps two times: the first of all, and the first one later than
+// after.
 func (t *turn) add(at, after int64) {
 	t.first = min(t.first, at)
 	if at > after {
@@ -206,8 +208,8 @@ func (t *turn) add(at, after int64) {
 	}
 }
 
-// addAll adds all records of d, which belong to the group of the turn, and sets the turn's first due time and its first due time after after. If none
-// is due by after, the earliest of d is enough for both.
+// addAll takes the due times of all records of d into the turn of their group. The turn keeps two times: the first of all, and the first one later than
+// after. If none is due by after, the earliest of d is enough for both.
 func (t *turn) addAll(d *dues, after int64) {
 	t.add(d.first, after)
 	if d.first > after {

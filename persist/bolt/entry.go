@@ -78,8 +78,8 @@ func appendIntent(b []byte, r *persist.Record) []byte {
 	return codec.AppendProgress(b, r, inlineMax)
 }
 
-// encodeProgress returns the entry of a changed record for the bucket of progress. Its checksum depends on the record's Seq, and sealSum completes
-// it. The body of an answer longer than inlineMax is left out: it is stored in pieces.
+// encodeProgress returns the changeable part of a record as an entry for the bucket of progress. Its checksum depends on the record's number (Seq), and
+// sealSum completes it. The body of an answer longer than inlineMax is left out: it is stored in pieces.
 func encodeProgress(r *persist.Record) []byte {
 	size := 1 + codec.ProgressSize(r, inlineMax) + sumSize
 	if size > scratchMax {
@@ -89,7 +89,7 @@ func encodeProgress(r *persist.Record) []byte {
 	return summed(appendProgress(scratch[:0], r))
 }
 
-// appendProgress appends the entry of r for the bucket of progress, without its checksum.
+// appendProgress appends the changeable part of r, as an entry for the bucket of progress, without its checksum.
 func appendProgress(b []byte, r *persist.Record) []byte {
 	return codec.AppendProgress(append(b, envelopePlain), r, inlineMax)
 }
@@ -99,9 +99,8 @@ func appendSum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, codec.Checksum(b))
 }
 
-// sealSum mixes Seq and bucket into the entry's sum and returns it. It is apart
-// from the encoding, because a Seq is given under the journal's lock and the
-// checksum is better taken outside of it.
+// sealSum completes the checksum at the end of an entry by its place (the record's number Seq, and the bucket), and returns it. So an entry in a wrong place
+// is found as damage. The step is apart from the encoding, because a Seq is given under the journal's lock and the checksum is better taken outside of it.
 func sealSum(b []byte, k kind, seq uint64) uint32 {
 	at := b[len(b)-sumSize:]
 	sum := binary.LittleEndian.Uint32(at) ^ sumPlace(k, seq)
@@ -109,11 +108,12 @@ func sealSum(b []byte, k kind, seq uint64) uint32 {
 	return sum
 }
 
-// sumPlace returns an entry's place as a part of its checksum: the bucket, and the Seq.
+// sumPlace returns the place of an entry, its bucket and its record's number (Seq), as a number to be mixed into its checksum: so an entry in a wrong place
+// is found as damage.
 func sumPlace(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
 
-// open checks the envelope and the checksum of an entry, which depend on its kind and on its record's Seq. It returns the payload between them,
-// pointing into b, and the checksum in the form that a slot keeps.
+// open checks the first byte (the form) and the checksum of an entry of this kind for the record with the number seq. It returns the payload between them,
+// pointing into b, and the checksum as it is compared and kept in memory.
 // Errors: persist.ErrCorrupt.
 func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) {
 	if len(b) < 1+sumSize {
@@ -130,8 +130,8 @@ func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) 
 	return b[1:], sum, nil
 }
 
-// openIntent opens an entry of the bucket of intents, as open does, and splits it into the intent and the progress written with it. The entry of a
-// used key is an error.
+// openIntent opens an entry of the bucket of intents, as open does. It returns its two parts: the intent (the record as it was begun) and the progress (the
+// changeable part, as written with it). The entry of a used key (the rest of an erased record) has no such parts, and is an error.
 // Errors: persist.ErrCorrupt.
 func openIntent(b []byte, seq uint64) (intent, progress []byte, sum uint32, err error) {
 	payload, sum, err := open(b, kindIntent, seq)
@@ -162,7 +162,7 @@ func pieceKey(seq uint64, part, n int) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(part)<<31|uint32(n))
 }
 
-// seqKey returns the key of a record in the buckets of intents and of progress.
+// seqKey returns a record's number (Seq) as its key in the buckets of intents and of progress: big-endian, so that the keys are ordered by number.
 func seqKey(seq uint64) [8]byte {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], seq)

@@ -174,9 +174,9 @@ func (j *Journal) waitForJoiners(wait time.Duration) {
 	j.waiters.full = nil
 }
 
-// take makes b the batch that is committed, and an empty batch the one for new changes. If their time has come or there are many, b gets the changes
-// without a waiting caller. It computes the state entry of the commit: digest, number of records and last Seq as the file will have them. The caller
-// holds mu.
+// take makes b the batch (the changes of one commit) that is committed, and an empty batch the one for new changes. Changes without a waiting caller join b
+// if their time has come or there are many. It computes the state entry of the commit: digest, number of records and last Seq as the file will have them.
+// The caller holds mu.
 func (j *Journal) take(b *batch) {
 	if j.lazyDue || len(j.lazy.changes) >= lazyJoin {
 		for i := range j.lazy.changes {

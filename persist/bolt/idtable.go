@@ -26,7 +26,7 @@ const (
 	seqMask = 1<<seqBits - 1
 )
 
-// newIDTable returns an empty table with room for n records.
+// newIDTable returns an empty table from hashes of IDs to records, large enough for about n records without growing.
 func newIDTable(n uint64) *idTable {
 	t := &idTable{}
 	if each := int(n / uint64(len(t.shards))); each > 0 {
@@ -43,8 +43,8 @@ func (t *idTable) shard(hash uint64) *idShard { return &t.shards[hash>>56] }
 // tagOf returns the tagBits bits of a hash below the highest 8. An entry of the table keeps them.
 func tagOf(hash uint64) uint64 { return hash >> (56 - tagBits) & (1<<tagBits - 1) }
 
-// add enters a record's Seq under the hash of its ID. The Seq must not be there yet, and not be zero. A Seq too large for the compact table goes into
-// an ordinary map.
+// add enters a record's number (Seq) under the hash of its ID. It must not be there yet, and not be zero, the mark of a free place. A number too large for
+// the compact table goes into an ordinary map.
 func (t *idTable) add(hash, seq uint64) {
 	if seq > seqMask {
 		if t.far == nil {
@@ -79,8 +79,8 @@ func (t *idTable) remove(hash, seq uint64) {
 	}
 }
 
-// find returns a Seq under a hash and not among known, or 0. If its record is not the wanted one, the
-// caller adds it to known and asks again.
+// find returns the number (Seq) of a record under this hash of an ID, but none of known; 0 if there is no other. IDs can share a hash: if the record is not
+// the wanted one, the caller adds its number to known and asks again.
 func (t *idTable) find(hash uint64, known []uint64) uint64 {
 	s, tag := t.shard(hash), tagOf(hash)
 	for at := range s.run(tag) {
@@ -94,7 +94,8 @@ func (t *idTable) find(hash uint64, known []uint64) uint64 {
 	return 0
 }
 
-// only reports whether exactly one Seq, this one, is under a hash. Then no other record can be meant by it.
+// only reports whether the record with this number (Seq) is the only one under a hash of an ID. Then no other record can be meant by the hash. That is the
+// usual case, and needs no read of the file.
 func (t *idTable) only(hash, seq uint64) bool {
 	return t.find(hash, nil) == seq && t.find(hash, []uint64{seq}) == 0
 }
@@ -135,7 +136,8 @@ func (s *idShard) after(at int) int {
 	return 0
 }
 
-// put writes an entry, a tag with its Seq, at the first free index from its home on, where its search begins. The shard must have a free index.
+// put writes an entry (bits of the hash, and the record's number) at the first free index from its home on, where a search for it begins. The shard must
+// have a free index.
 func (s *idShard) put(content uint64) {
 	at := s.home(content >> seqBits)
 	for s.places[at] != 0 {

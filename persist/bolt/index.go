@@ -19,7 +19,7 @@ type index struct {
 // newIndex returns an empty index.
 func newIndex() *index { return &index{first: map[uint64]uint64{}, more: map[uint64][]uint64{}} }
 
-// add enters a record's Seq under a hash. It must not be there yet. The first Seq of a hash needs no slice: hashes with several are rare.
+// add enters a record's number (Seq) under a hash. It must not be there yet. The first number of a hash needs no slice: hashes with several are rare.
 func (x *index) add(hash, seq uint64) {
 	if _, taken := x.first[hash]; taken {
 		x.more[hash] = append(x.more[hash], seq)
@@ -49,8 +49,8 @@ func (x *index) remove(hash, seq uint64) {
 	}
 }
 
-// find returns the first Seq under a hash and not among known, or 0. If its record is not the wanted one,
-// the caller adds it to known and asks again.
+// find returns the first record's number (Seq) under a hash, but none of known; 0 if there is no other. If that record is not the wanted one, the caller
+// adds its number to known and asks again.
 func (x *index) find(hash uint64, known []uint64) uint64 {
 	seq, ok := x.first[hash]
 	if !ok || !slices.Contains(known, seq) {
@@ -70,7 +70,7 @@ func (x *index) has(hash uint64) bool {
 	return ok
 }
 
-// all returns every Seq under a hash, ascending. The slice is the caller's own.
+// all returns the numbers (Seqs) of all records under a hash, ascending; nil if there is none. The slice is the caller's own.
 func (x *index) all(hash uint64) []uint64 {
 	seq, ok := x.first[hash]
 	if !ok {
@@ -109,7 +109,8 @@ func (h hasher) id(account, key string) uint64 {
 	return mix(maphash.String(h.seed, account)^mix(maphash.String(h.seed, key))) & h.mask
 }
 
-// fingerprint returns the hash of a request's fingerprint, under which unresolved records are indexed in memory.
+// fingerprint returns the hash of a request's fingerprint. Under it the records are indexed in memory whose end a caller without a key may still have to
+// hear (the unresolved ones).
 func (h hasher) fingerprint(f []byte) uint64 { return maphash.Bytes(h.seed, f) & h.mask }
 
 // keys returns the hashes under which a record is indexed in memory.
@@ -117,7 +118,8 @@ func (h hasher) keys(r *persist.Record) recordKeys {
 	return h.join(maphash.String(h.seed, r.Account), maphash.String(h.seed, r.Key), maphash.Bytes(h.seed, r.Fingerprint), maphash.String(h.seed, r.Origin), r.Created)
 }
 
-// intentKeys returns the same hashes, of a record with only its intent decoded so far.
+// intentKeys returns the hashes of a record for the indexes in memory. It takes them from the intent alone, the part frozen by Begin, before the whole
+// record is decoded.
 func (h hasher) intentKeys(i *codec.Intent) recordKeys {
 	return h.join(maphash.Bytes(h.seed, i.Account), maphash.Bytes(h.seed, i.Key), maphash.Bytes(h.seed, i.Fingerprint), maphash.Bytes(h.seed, i.Origin), i.Created)
 }

@@ -218,8 +218,8 @@ func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 	return slices.Compact(list)
 }
 
-// kinds returns the kinds of slots that q may select: by state, due time, and whether an end is unresolved or owed. A listing reads records of these
-// kinds only, and tests each with Query.Match.
+// kinds returns the kinds of records that q may select, as memory knows them: by state, by due time, and by the marks for an unresolved end or an owed
+// result. A listing reads records of these kinds only, and tests each with Query.Match.
 func kinds(q *persist.Query) which {
 	w := which{unresolved: q.AnyUnresolved, owed: q.Owed, bounded: !q.DueBy.IsZero(), by: dueAt(q.DueBy)}
 	if len(q.States) == 0 {

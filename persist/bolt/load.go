@@ -71,8 +71,8 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error
 	return nil
 }
 
-// loadRecords reads the entries of all records when a journal is opened, and fills the indexes in memory. n is their expected number. Progress comes
-// first: an intent is entered together with the progress of its record.
+// loadRecords reads the entries of all records when a journal is opened, and fills the indexes in memory. n is their expected number. It reads each record's
+// progress (the changeable part) before its intent (the part frozen by Begin): so the record is indexed once, as it is now.
 func (j *Journal) loadRecords(s *scanner, r root, n uint64) error {
 	if err := s.bucket(r.progress, seqKeySize, j.loadProgress); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 // lockPoll is the time between two tries of a lock held elsewhere.
 const lockPoll = 20 * time.Millisecond
 
-// retryLock calls try until it gets the lock. It gives up with the error of try if that is not about a held lock, and with persist.ErrLocked when
-// wait is over.
+// retryLock calls try until it gets the lock. held tells that somebody else has it, and then another try can help. It gives up with any other error of try,
+// and with persist.ErrLocked when wait is over.
 func retryLock(wait time.Duration, try func() (held bool, err error)) error {
 	for deadline := time.Now().Add(wait); ; {
 		held, err := try()

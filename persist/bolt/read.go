@@ -74,8 +74,8 @@ func (j *Journal) read(seq uint64) (persist.Record, error) {
 	return rec, j.wrap(err)
 }
 
-// unsettled returns the batch that has a change of this record if a caller waits for that change, or nil. Such a change may still fail, and then it
-// is undone. The caller holds mu.
+// unsettled returns the batch (the changes of one commit) with a change of this record, if a caller waits for that change; nil if there is none. Such a
+// change may still fail, and then it is undone: so others wait for the commit before they rely on it. The caller holds mu.
 func (j *Journal) unsettled(seq uint64) *batch {
 	for _, b := range [...]*batch{j.collecting, j.committing} {
 		if b == nil {
@@ -181,8 +181,8 @@ type sequentialReader struct {
 	value    []byte
 }
 
-// get returns the entry of a Seq, or nil. It is quick for ascending Seqs. The result points into the file, and is valid until the next
-// call. Error: that of the cursor.
+// get returns the entry of the record with the number seq; nil if there is none. It is quick for ascending numbers. The result points into the file, and is
+// valid until the next call. Error: that of the cursor.
 func (t *sequentialReader) get(seq uint64) ([]byte, error) {
 	// The next entry is likely the wanted one.
 	if t.placed && seq > t.at {

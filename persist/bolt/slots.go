@@ -62,7 +62,7 @@ func (s *slot) setState(state persist.State, next, until time.Time) {
 	s.due, s.until = dueAt(next), dueAt(until)
 }
 
-// mark sets a flag of the slot, or clears it.
+// mark sets a flag of the slot (the small part of a record kept in memory), or clears it if on is false.
 func (s *slot) mark(flag uint32, on bool) {
 	s.flags &^= flag
 	if on {
@@ -171,8 +171,8 @@ func (s *slots) enter(n uint64) {
 	}
 }
 
-// settle ends the loading of a journal: the chunks are sorted and ranked. From here on next may be called, and each new Seq is greater than all
-// before.
+// settle ends the loading of a journal, where records came in any order: the chunks (64 neighbouring records each) are sorted and ranked. From here on next
+// may be called, and each new number (Seq) is greater than all before.
 func (s *slots) settle() {
 	slices.Sort(s.order)
 	s.settled = true
@@ -181,7 +181,8 @@ func (s *slots) settle() {
 	}
 }
 
-// remove takes the slot of a record out, and out of the digest, the counts and the heaps. It does nothing if there is none.
+// remove takes a record out of memory, and out of all sums and orders over the records: the digest that finds damage, the counts, and the heaps by age and
+// due time. It does nothing if the record is not there.
 func (s *slots) remove(seq uint64) {
 	c := s.chunks[seq>>6]
 	if c == nil || c.used&(1<<(seq&63)) == 0 {

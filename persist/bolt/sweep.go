@@ -64,9 +64,9 @@ type decision struct {
 	account string // of an erased record
 }
 
-// decide reads the next final records after a Seq and decides about them. It returns the Seqs it has looked
-// at, and the changes to be made. The last of the Seqs is the place to go on from. It looks only at the
-// file: a record finished since is left to the next Sweep. A damaged record stays, for a person to look at.
+// decide reads the next final records with a number (Seq) above after, at most sweepMax, and decides about each: delete it, make a tombstone of it, or leave
+// it. It returns the numbers it has looked at, and the changes to be made; the last number is the place to go on from. It looks only at the file: a record
+// finished since is left to the next Sweep. A damaged record stays, for a person to look at.
 func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time) ([]uint64, []decision, error) {
 	j.mu.Lock()
 	if err := j.usable(); err != nil {

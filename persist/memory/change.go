@@ -150,8 +150,8 @@ func (j *Journal) ended(rec *persist.Record) (*entry, error) {
 	return e, err
 }
 
-// standing returns the entry of a record in any state, if it is still as the caller read it: it has the same Seq and revision. The caller holds mu.
-// Errors: as current.
+// standing returns the entry of a record in any state, if it is still as the caller read it: the same number (Seq) and revision. The caller holds mu.
+// Errors: persist.ErrNotFound, persist.ErrStale if it has changed, persist.ErrClosed.
 func (j *Journal) standing(rec *persist.Record) (*entry, error) {
 	if !j.open {
 		return nil, errClosed()

@@ -34,7 +34,8 @@ func (j *Journal) link(e *entry) {
 	}
 }
 
-// unlink removes an entry from the index of unresolved records. It changes nothing if the entry is not in it. The caller holds mu.
+// unlink removes an entry from the index of records whose end a caller without a key may still have to hear (the unresolved ones). It changes nothing if the
+// entry is not in it. The caller holds mu.
 func (j *Journal) unlink(e *entry) {
 	first := j.unresolved[e.fingerprint]
 	if first == e && e.next == nil {

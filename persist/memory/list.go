@@ -59,8 +59,8 @@ func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter
 	}
 }
 
-// page returns the matching records among the next entries after a Seq, at most step entries, and the Seq after which the next page begins. last is
-// the last Seq of the listing.
+// page returns the records that q selects among the next step entries after a number (Seq). next is the number to go on from. last is the highest number of
+// the listing, and next is last when the listing is done.
 func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64) (found []persist.Record, next uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
@@ -89,8 +89,8 @@ func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64
 	return found, next, nil
 }
 
-// candidates returns the entries after a Seq that q may select, oldest first. They are the
-// journal's own slice, or a new one made from the index. The caller holds mu.
+// candidates returns the entries that q may select with a number (Seq) above after, oldest first. They are part of the journal's own slice, not to be
+// changed, or a new one made from an index. The caller holds mu.
 func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	bySeq := func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) }
 	entries := j.order

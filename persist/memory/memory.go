@@ -122,8 +122,8 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 // known beforehand is an upper bound, and small records are far below it.
 const scratchMax = 2048
 
-// sized returns an empty slice with room for size bytes. It uses scratch, an array on the caller's stack, if that is large enough: then nothing is
-// allocated.
+// sized returns an empty slice with a capacity of at least size bytes. It uses scratch, an array on the caller's stack, if that is large enough: then
+// nothing is allocated.
 func sized(scratch *[scratchMax]byte, size int) []byte {
 	if size > scratchMax {
 		return make([]byte, 0, size)

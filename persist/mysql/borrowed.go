@@ -86,7 +86,8 @@ type borrowed struct {
 	spent bool   // a transaction may be open: the DB drops the connection
 }
 
-// prepare sets the variables of the session as the journal needs them, and notes how to set them back.
+// prepare sets the variables of the session of a borrowed connection as the journal needs them. b.back gets the statement that sets them back, before the
+// program gets its connection again. If nothing differs, nothing is sent.
 func (b *borrowed) prepare(ctx context.Context, s session) error {
 	to, back := s.set(max(1, int(b.limit/time.Second)))
 	if len(to) == 0 {

@@ -100,7 +100,7 @@ func (d *dialect) insert(sealed bool, seq, from string) string {
 		d.Records(), strings.Join(names, ", "), strings.Join(values, ", "), from, d.Records(), strings.Join(append(returned, d.unused()), ", "))
 }
 
-// isSealed reports whether the row is a sealed record's: its needs name the keys of the seal.
+// isSealed reports whether the row is that of a sealed (encrypted) record: its needs name the keys of the seal.
 func isSealed(row *sqljournal.Row) bool { return bytes.Contains(row.Needs, []byte(" seal=")) }
 
 // insertValues returns the parameters of the statement that insert returns: the row's fields without Seq, those of from, and the row's token five

@@ -22,15 +22,16 @@ func (d *dialect) used() string { return d.prefix + "oncehttp_used" }
 // that are kept for ever.
 func (d *dialect) until() string { return d.prefix + "oncehttp_used_until" }
 
-// unused returns the last value of an INSERT into the table of records, null. Its parameter is the token of the row. If the row was inserted and there is a
-// used key of its id, the value is the error severalRows, and the server undoes the INSERT. The server computes it for each row behind the write: the write
-// has waited for a sweep that moved a record of this id, and the lock makes the read see what was committed, at every isolation.
+// unused returns the last value of an INSERT into the table of records. It is null, or an error of the server (severalRows, and it undoes the INSERT) if the
+// row was inserted and a used key (the rest of an erased record) has its id. Its parameter is the token of the row. The server computes it behind the write:
+// the write has waited for a sweep that moved a record of this id, and the lock makes the read see what was committed, at every isolation.
 func (d *dialect) unused() string {
 	return fmt.Sprintf("IF(token = ?, (SELECT two.n FROM %s u JOIN (SELECT 1 AS n UNION ALL SELECT 2) two WHERE u.id = %s.id LOCK IN SHARE MODE), NULL)", d.used(), d.Records())
 }
 
-// put runs an INSERT made by insert, with these values, for a row of this id. It returns the standing row: that of a record, or of a used key. It is nil if
-// the used key has just been removed. Error: also sql.ErrNoRows if the INSERT had nothing to insert.
+// put runs an INSERT made by insert, with these values, for a row of this id. It returns the row that stands under the id now: the new one, an earlier
+// record's, or that of a used key (the rest of an erased record). It is nil if the used key has just been removed. Error: also sql.ErrNoRows if the INSERT
+// had nothing to insert.
 func (d *dialect) put(ctx context.Context, run sqljournal.QueryRow, id []byte, insert string, values []any) (*sqljournal.Row, error) {
 	var standing sqljournal.Row
 	err := run(ctx, insert, values, append(standing.Fields(), new(sql.NullInt64))...)
@@ -129,7 +130,8 @@ func (d *dialect) DeleteUsed(ctx context.Context, tx *sql.Tx, ids []any) (int64,
 	return res.RowsAffected()
 }
 
-// LookUsed implements sqljournal.Apart: it returns the query for a used key behind a write of a record with its id. The lock makes it see what was committed.
+// LookUsed implements sqljournal.Apart: it returns the query for a used key (the rest of an erased record) with this id, made after a write of a record with
+// the same id. The lock makes it see what was committed.
 func (d *dialect) LookUsed() string {
 	return d.bound + "SELECT id FROM " + d.used() + " WHERE id = ? LOCK IN SHARE MODE"
 }

@@ -115,8 +115,8 @@ func (c *conn) guarded(ctx context.Context, query string, args []driver.NamedVal
 	return rows, tag, told(err)
 }
 
-// readGuarded reads the results of a batch of two statements: the guard, then the statement after it. It returns the rows of the second one, or the
-// first error.
+// readGuarded reads the results of two statements sent together: the guard (a check that the server keeps commits), then the statement after it. It returns
+// the rows of the second one and its tag (such as the number of changed rows), or the first error.
 func readGuarded(results pgx.BatchResults) (*rows, pgconn.CommandTag, error) {
 	if _, err := results.Exec(); err != nil {
 		return nil, pgconn.CommandTag{}, err

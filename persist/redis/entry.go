@@ -122,8 +122,8 @@ func (e *entry) record(b *bucket) (persist.Record, error) {
 	return rec, nil
 }
 
-// withoutBodies decodes all but the bodies. intent and progress describe these: their lengths and checksums. A record in the place of another ID is
-// damage.
+// withoutBodies decodes the record, all but the bodies. intent and progress describe these: the lengths and checksums of the request's and of the answer's
+// body. A record in the place of another ID is damage.
 func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress codec.Outside, err error) {
 	if format := e.format(); format != persist.Format {
 		return persist.Record{}, intent, progress, e.unread(b, format)

@@ -37,13 +37,15 @@ func originHash(origin string) string {
 	return string(sum[:originSize])
 }
 
-// needsHash returns the bytes in an index member that stand for the needs of a record: a part of their hash.
+// needsHash returns the bytes for a record's needs (the requirements on a client that sends it, such as a credential) in a member of an index: the first
+// ones of a hash of their text.
 func needsHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return string(sum[:needsSize])
 }
 
-// groupHash returns the first bytes of a record's index member. They stand for its group: account, origin and needs.
+// groupHash returns the first bytes of a record's member in the index by due times: hashes of its origin and its needs (the requirements on a client that
+// sends it). The member's third part is that of the account.
 func groupHash(rec *persist.Record) string {
 	return originHash(rec.Origin) + needsHash(rec.Needs().String())
 }
@@ -194,8 +196,8 @@ func (j *Journal) allTurns(ctx context.Context, q *persist.Query, now time.Time,
 	return all, err
 }
 
-// turnOf reads one turn, the first due record of a group, out of a script's answer: its place in the index, and its due time in seconds and
-// nanoseconds.
+// turnOf reads one turn, the first due record of a group (one account, origin and needs), out of a script's answer. place has the group and the record's id;
+// sec and nano are its due time in seconds and nanoseconds. Error: persist.ErrCorrupt.
 func (b *bucket) turnOf(place, sec, nano any) (turn, error) {
 	p, _ := place.(string)
 	s, _ := sec.(string)

@@ -203,7 +203,8 @@ func (j *Journal) reload(ctx context.Context) {
 	}
 }
 
-// isOwn reports whether an error is this package's own verdict on an answer of Redis, and not the failure of a call.
+// isOwn reports whether an error is one of package persist about an answer of Redis, such as persist.ErrStale, and not the failure of a call. Such an error is
+// final: to repeat the call cannot help.
 func isOwn(err error) bool {
 	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrNewer, persist.ErrGone} {
 		if errors.Is(err, own) {

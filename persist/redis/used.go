@@ -35,7 +35,8 @@ func (e *entry) pack(rec *persist.Record, wireKey string, id persist.ID) {
 	e.head, e.intent, e.progress = append(b, usedkey.Pack(rec, wireKey, id.Key)...), nil, nil
 }
 
-// outerHashes returns the hashes of the accounts around an account, each as an id has it. A listing of one of these finds the used key.
+// outerHashes returns the hashes of the accounts around an account, one after the other, each as an id has it: those of "a" and "a|b" for "a|b|c". nil means
+// that there is none. They are stored with a used key (the rest of an erased record), so that a listing of an outer account finds it.
 func outerHashes(account string) (hashes []byte) {
 	for i := range len(account) {
 		if account[i] == '|' {
@@ -84,7 +85,8 @@ func usedID(id string) persist.ID {
 	return made
 }
 
-// nameListed gives the record of a used key the digests of the key and the account that the query names, if they are its own, or its account is inside that.
+// nameListed completes a used key (the rest of an erased record) in a listing. It sets the digests of the key and the account that the query names, in place
+// of names made of its id, if they belong to the record, or if its account is inside the named one.
 func (l *listing) nameListed(f *found) {
 	if l.q.Key != "" && f.id[:keyHash] == hashOf(l.q.Key) {
 		usedkey.Name(&f.rec, l.q.Key, l.j.secret)

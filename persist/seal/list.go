@@ -32,8 +32,8 @@ func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	}
 }
 
-// queries returns q in the form of the journal below: one query. If q asks for a fingerprint or for needs, it is one
-// for each of their forms under the keys.
+// queries returns the queries to the journal below for q. That is one query with the key in its stored form. If q asks for a fingerprint or for needs (the
+// requirements on a client), it is one query for each form of them: each key of the seal gives another one.
 func (j *journal) queries(q persist.Query) []persist.Query {
 	q.Key = j.s.stored(q.Key)
 	all := []persist.Query{q}
@@ -71,8 +71,8 @@ func (h *head) advance() {
 	h.over = !more
 }
 
-// merge yields the records of the lists by Seq. An error comes as soon as it is met. It is the last if it ends its
-// list.
+// merge yields the records of several listings as one, ordered by their numbers (Seq). An error comes as soon as it is met. It ends the listing if it is not
+// about one record.
 func merge(lists []iter.Seq2[persist.Record, error]) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		var heads []*head

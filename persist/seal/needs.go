@@ -33,7 +33,8 @@ func (k *key) hide(text string) string {
 	return base64.RawURLEncoding.EncodeToString(append(vector, k.needsStream(vector, []byte(text))...))
 }
 
-// reveal decrypts the needs that hide has encrypted. ok is false if another key did it, or if the text was changed.
+// reveal decrypts the text of needs (the requirements on a client) that hide has encrypted. ok is false if another key has encrypted it, or if it was
+// changed.
 func (k *key) reveal(hidden string) (text string, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(hidden)
 	if err != nil || len(b) < needsVector {
@@ -43,7 +44,8 @@ func (k *key) reveal(hidden string) (text string, ok bool) {
 	return string(plain), hmac.Equal(mac(k.needs[:needsKeySize], plain)[:needsVector], b[:needsVector])
 }
 
-// needsStream encrypts or decrypts the text of needs: twice gives the input again. vector is its start value.
+// needsStream encrypts or decrypts the text of needs (the requirements on a client) by AES in counter mode: twice gives the input again. vector is its start
+// value.
 func (k *key) needsStream(vector, in []byte) []byte {
 	block, err := aes.NewCipher(k.needs[needsKeySize:])
 	if err != nil {
@@ -54,8 +56,8 @@ func (k *key) needsStream(vector, in []byte) []byte {
 	return out
 }
 
-// sealedNeeds returns the text of needs of a sealed record: the ids of the key of its Begin and of the key of this write in clear, and everything
-// else encrypted.
+// sealedNeeds returns the text of needs (the requirements on a client) that a sealed record shows: in clear only the ids of the keys of its Begin and of
+// this write, once if they are the same, and everything else encrypted.
 func sealedNeeds(n persist.Needs, begun, writes *key) string {
 	ids := begun.id
 	if writes != begun {
@@ -93,8 +95,8 @@ func (s *Sealer) needsAbove(text string) string {
 	return opened.String()
 }
 
-// needsBelow converts a text of needs into the forms that the journal below may have, the opposite of needsAbove. A text without keys is that of an
-// unsealed record's needs: it stands for the same needs under any of the keys.
+// needsBelow converts a text of needs (the requirements on a client) into the forms that the journal below may have, the opposite of needsAbove. A text
+// without ids of keys is that of a record in clear. It stands for the same needs under each key of the seal.
 func (s *Sealer) needsBelow(text string) (all []string) {
 	n := persist.ParseNeeds(text)
 	if n.Plain {

@@ -39,7 +39,8 @@ func standing(rec, sealed *persist.Record) []byte {
 	return append(append(passing(sealed), lasting(sealed)...), encodeProgress(st)...)
 }
 
-// passing returns the digest of the encrypted parts that a sweep drops: the answer and the history.
+// passing returns the digest of the encrypted parts of a record that a sweep drops: the answer's body and time, and the errors of the history. It is apart
+// from lasting, so that a record can still be checked after the sweep.
 func passing(sealed *persist.Record) []byte {
 	var parts []string
 	if sealed.Answer != nil {
@@ -51,7 +52,7 @@ func passing(sealed *persist.Record) []byte {
 	return digest(parts...)
 }
 
-// lasting returns the digest of the encrypted changeable parts that a sweep keeps.
+// lasting returns the digest of the encrypted changeable parts of a record that a sweep keeps, such as the note and the evidence.
 func lasting(sealed *persist.Record) []byte {
 	parts := []string{sealed.Token, sealed.Replaces, sealed.ReplacedBy, sealed.RedriveRun, sealed.Credential, sealed.Region, sealed.Note}
 	if e := sealed.Evidence; e != nil {

@@ -9,8 +9,8 @@ import (
 
 // This file encodes an answer, and the times of a progress.
 
-// appendAnswer appends an encoded answer to b; it is the last part of a progress. The answer's time is encoded with the other times of the progress.
-// A body longer than limit stays outside: only its length and checksum are appended.
+// appendAnswer appends an encoded answer to b, as the last part of a record's progress (the changeable part). The answer's time stands with the other times
+// of the progress. A body longer than limit stays outside: only its length and checksum are appended.
 func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 	flags := byte(0)
 	set := func(f byte, on bool) {

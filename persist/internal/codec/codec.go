@@ -122,7 +122,8 @@ const (
 // single strings.
 const fixed = 256
 
-// flagsOfIntent returns the flags of r's intent: single values, and the parts that follow. outside tells that the body is stored elsewhere.
+// flagsOfIntent returns the bits at the head of r's intent (the part of a record frozen by Begin). They tell single values, such as Generated, and the
+// optional parts that follow. outside tells that the body is stored elsewhere.
 func flagsOfIntent(r *persist.Record, outside bool) uint64 {
 	flags := uint64(0)
 	set := func(f uint64, on bool) {
@@ -236,7 +237,8 @@ func appendReading(b []byte, r *persist.Record) []byte {
 	return b
 }
 
-// flagsOfProgress returns the flags of r's progress: its state, single values, and the parts that follow.
+// flagsOfProgress returns the bits at the head of r's progress (the changeable part of a record). They tell its state, single values, such as MaybeSent, and
+// the optional parts that follow.
 func flagsOfProgress(r *persist.Record) uint64 {
 	flags := uint64(r.State) & progressState
 	set := func(f uint64, on bool) {

@@ -40,7 +40,8 @@ type Progress struct {
 	HoldReason  []byte        // Record.HoldReason
 }
 
-// PeekIntent reads the head of an encoded intent: the fields by which journals build their indexes. It allocates nothing.
+// PeekIntent reads the head of an encoded intent (the part of a record frozen by Begin): the fields by which journals build their indexes. It allocates
+// nothing, and the results point into b.
 // Error: persist.ErrCorrupt.
 func PeekIntent(b []byte) (Intent, error) {
 	d := decoder{b: b}
@@ -49,8 +50,8 @@ func PeekIntent(b []byte) (Intent, error) {
 	return head, d.err("intent")
 }
 
-// PeekProgress reads the head of an encoded progress: the fields by which journals build their indexes. It allocates nothing. The reason of a hold
-// lies behind more times, and is read only if there is one.
+// PeekProgress reads the head of an encoded progress (the changeable part of a record): the fields by which journals build their indexes. It allocates
+// nothing. The reason of a hold lies behind more times, and is read only for a held record.
 // Error: persist.ErrCorrupt.
 func PeekProgress(b []byte) (Progress, error) {
 	d := decoder{b: b}
@@ -184,8 +185,8 @@ func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
 	return head, flags, body
 }
 
-// progressHead reads the beginning of a progress into r, common to PeekProgress and DecodeProgress. It returns the flags of the times that are set,
-// and the flags that tell what follows.
+// progressHead reads the beginning of an encoded progress (the changeable part of a record) into r. It returns two sets of flags: the times that are set,
+// and the optional parts that follow. PeekProgress stops soon after it, and DecodeProgress reads on.
 func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	flags = d.uvarint()
 	d.bad = d.bad || flags >= progressFlags
@@ -349,8 +350,8 @@ func (d *decoder) answer(a *persist.Answer) Outside {
 	return body.Outside
 }
 
-// WithRequestDropped returns a copy of an encoded progress with Record.RequestDropped set. Everything else is as it was, also an
-// answer's body that is kept outside and was not read.
+// WithRequestDropped returns a copy of an encoded progress (the changeable part of a record) with Record.RequestDropped set: the request is not kept any
+// more. Everything else is as it was, also an answer's body that is kept outside and was not read.
 func WithRequestDropped(progress []byte) []byte {
 	flags, n := binary.Uvarint(progress)
 	b := binary.AppendUvarint(make([]byte, 0, len(progress)+binary.MaxVarintLen64), flags|progressRequestDropped)

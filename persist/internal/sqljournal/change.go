@@ -31,8 +31,8 @@ func (r *Row) changed() []any {
 	return r.always()
 }
 
-// always returns pointers to the fields of the row that every change writes. Beside them a change may write the intent, the request's part, which
-// rarely changes.
+// always returns pointers to the fields of the row that every change writes, in the order of the columns in changeable. Beside them a change may write the
+// intent, the part frozen by Begin, since it rarely changes.
 func (r *Row) always() []any {
 	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Progress, &r.Answer, &r.Needs, &r.HoldReason}
 }

@@ -188,8 +188,8 @@ func (l *listing) short() bool {
 	return l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved || l.q.Owed
 }
 
-// next reads the next page of a listing: first the records that have a number or get one, then the used keys, which have none. A used key is an ended record
-// of which hardly more is left than that its key was used.
+// next reads the next page of a listing: first the records that have a number or get one, then the used keys. A used key is the rest of an erased record,
+// and has no number. l.over tells that there are no more pages.
 func (l *listing) next(ctx context.Context) ([]Row, error) {
 	if l.usedRest {
 		return l.nextUsed(ctx)

@@ -39,7 +39,8 @@ func RowID(id persist.ID) []byte {
 	return append(b, account[:accountHash]...)
 }
 
-// keyPrefix returns the part that the row ids of all records with this key share. The slice has room for the rest.
+// keyPrefix returns the first part of the row ids of all records with this key, a hash of the key. The slice has room for the second part, a hash of the
+// account.
 func keyPrefix(key string) []byte {
 	sum := sha256.Sum256([]byte(key))
 	return append(make([]byte, 0, keyHash+accountHash), sum[:keyHash]...)
@@ -202,13 +203,13 @@ func newChange(rec *persist.Record) *Row {
 // noWireKey stands in an intent for an empty wire key. In an intent without a wire key, the wire key is the key.
 const noWireKey = "\x00"
 
-// encodeIntent returns the encoded intent of a record. Values with columns of their own are left out.
+// encodeIntent returns the encoded intent of a record, the part frozen by Begin. Values with columns of their own, and the body, are left out.
 func encodeIntent(rec *persist.Record) []byte {
 	rest := withoutColumns(rec)
 	return codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rest, 0)), &rest, 0)
 }
 
-// encodeProgress returns the encoded progress, without the values in columns.
+// encodeProgress returns the encoded progress of a record, its changeable part, without the values that have columns of their own.
 func encodeProgress(rec *persist.Record) []byte {
 	rest := withoutColumns(rec)
 	return codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
@@ -296,8 +297,8 @@ func (r *Row) head(rec *persist.Record) (intent, progress codec.Outside, err err
 	return intent, progress, nil
 }
 
-// readable reports whether this version of the module can decode the row: its encoded parts have this version's format. The format is the first word
-// of the needs or, in the row of a used key, the first byte.
+// readable reports whether this version of the module can decode the row: its encoded parts have this version's format. The format is the first word of the
+// column needs. In the row of a used key (the rest of an erased record) it is the first byte of the column progress; an empty one is readable.
 func (r *Row) readable() bool {
 	if r.isUsed() {
 		return len(r.Progress) == 0 || r.Progress[0] == persist.Format

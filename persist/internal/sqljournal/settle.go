@@ -156,7 +156,8 @@ func (j *Journal) sort(err error) Doubt {
 	return j.d.Doubt(err)
 }
 
-// isOwn reports whether an error is this package's own verdict on a row that was read, and not the failure of a statement.
+// isOwn reports whether an error is one of package persist about a row that was read, such as persist.ErrStale, and not the failure of a statement. Such an
+// error is final: to repeat the statement cannot help.
 func isOwn(err error) bool {
 	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrNewer} {
 		if errors.Is(err, own) {

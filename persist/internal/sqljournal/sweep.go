@@ -283,8 +283,9 @@ func (s *sweeping) noteUsed(ctx context.Context) error {
 	return err
 }
 
-// try sweeps the records with these ids in one transaction, except those that have changed and are no longer due, and those locked by others. unnoted
-// means that it has rolled back, since a used key would be the first of the journal.
+// try sweeps the records with these ids in one transaction, except those that have changed and are no longer due, and those locked by others. shelf is the
+// kind of records. changed is the number of changed and deleted ones. unnoted means that it has rolled back: it would have made the first used key (the rest
+// of an erased record) of the journal, and the fact that the journal has such keys must be noted before.
 func (s *sweeping) try(ctx context.Context, shelf shelf, ids []any) (changed int, unnoted bool, err error) {
 	c := condition{"id IN (" + Parameters(len(ids)) + ") AND " + isFinal, slices.Clone(ids)}
 	c.and(shelf.in.where, shelf.in.args...)
@@ -348,8 +349,9 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 	return list, rows.Err()
 }
 
-// change applies the limits of the sweep to the rows of a shelf, within the transaction, and returns the number of changed and deleted ones. A damaged row,
-// and one of a later version, stays as it is. A used key in a table of their own is inserted there, and deleted here.
+// change applies the limits of the sweep to the rows of a shelf (one kind of records), within the transaction, and returns the number of changed and deleted
+// ones. A damaged row, and one of a later version, stays as it is. A used key (the rest of an erased record) goes into a table of its own, where the
+// database has one, and its old row is deleted.
 func (s *sweeping) change(ctx context.Context, tx *sql.Tx, shelf shelf, rows []Row) (changed int, err error) {
 	var drop []any
 	for i := range rows {

@@ -26,7 +26,8 @@ const sweptUsed = 2
 // stop a second effect.
 func (r *Row) isUsed() bool { return r.Swept == sweptUsed }
 
-// packUsed returns what the row of a used key has in place of its progress: the format, and what is left of the erased record.
+// packUsed returns what the row of a used key (the rest of an erased record) has in place of its progress: the format, one byte, and then what is left of
+// the record. wireKey and key are those of the record before it was erased.
 func packUsed(rec *persist.Record, wireKey, key string) []byte {
 	return append([]byte{persist.Format}, usedkey.Pack(rec, wireKey, key)...)
 }
@@ -58,8 +59,8 @@ func usedID(id []byte) persist.ID {
 	return made
 }
 
-// outerHashes returns the hashes of the accounts around an account, each as an id has it; nil if there is none. A listing of one of these finds the
-// used key.
+// outerHashes returns the hashes of the accounts around an account, one after the other, each as a row id has it: those of "a" and "a|b" for "a|b|c". nil
+// means that there is none. They are stored with a used key (the rest of an erased record), so that a listing of an outer account finds it.
 func outerHashes(account string) (hashes []byte) {
 	for i := range len(account) {
 		if account[i] == '|' {
