@@ -83,9 +83,10 @@ func (r *Record) textUntil(keep time.Duration) (at time.Time, ever bool) {
 	return at, true
 }
 
-// mayLoseText reports whether nothing needs the text of an ended record but a comparison with a repeat. Its effect is known. It keeps no fields of its
-// request. It names an account, or carried no credentials: else these tell its owner from a stranger with the same key. No operation has replaced it, it has replaced none, and no event of the API is evidence: who goes on with these reads
-// its text. A sealed record is opened by it, unless its end is sealed as well. (Invariants 54, 56 and 57.)
+// mayLoseText reports whether a sweep may take the text (account, key and all else that may name a person) out of an ended record: only a comparison with a
+// repeat needs it. Its effect is known, and its end was told. It keeps no fields of its request. It names an account, or carried no credentials: else these
+// tell its owner from a stranger with the same key. No operation has replaced it, it has replaced none, and no event of the API is evidence: who goes on
+// with these reads its text. A sealed record is opened by it, unless its end is sealed as well. (Invariants 54, 56 and 57.)
 func (r *Record) mayLoseText() bool {
 	sealed := r.Carrier == CarrierSealed && r.SealedEnd == ""
 	linked := r.ReplacedBy != "" || r.Replaces != "" || r.Evidence != nil

@@ -105,8 +105,9 @@ func (r *Record) sameAgain(rec *Record, verdict error) (why string, _ error) {
 	return "", nil
 }
 
-// isIncomparable reports whether the fingerprints of two records cannot tell their requests apart: they have different recipes,
-// and their contents do not differ. Every version compares contents.
+// isIncomparable reports whether the fingerprints of two records cannot tell their requests apart. They differ, but were made by different recipes (a
+// version and the headers that take part): equal requests may have them. And the contents of the two, where known, are the same. Every version compares
+// contents.
 func (r *Record) isIncomparable(rec *Record) bool {
 	return r.Recipe != rec.Recipe && !bytes.Equal(r.Fingerprint, rec.Fingerprint) && (r.Content == "" || rec.Content == "" || r.Content == rec.Content)
 }

@@ -103,8 +103,8 @@ func (d *dialect) insert(sealed bool, seq, from string) string {
 // isSealed reports whether the row is that of a sealed (encrypted) record: its needs name the keys of the seal.
 func isSealed(row *sqljournal.Row) bool { return bytes.Contains(row.Needs, []byte(" seal=")) }
 
-// insertValues returns the parameters of the statement that insert returns: the row's fields without Seq, those of from, and the row's token five
-// times.
+// insertValues returns the parameters for the INSERT made by insert: the row's fields without Seq, those of from, and the row's token five times: the
+// statement asks in five places if the row in the table is this new one.
 func insertValues(row *sqljournal.Row, from ...any) []any {
 	values := append(slices.Delete(row.Fields(), 1, 2), from...)
 	return append(values, row.Token, row.Token, row.Token, row.Token, row.Token)

@@ -9,7 +9,7 @@ import (
 
 // This file holds the cases of what a claim leaves in a record: its drive, and the end of a lost one's sends.
 
-// claimDrives checks Record.Drives: each claim adds one, and a renewal, a give-back and an end do not.
+// claimDrives checks Record.Drives, how often somebody has set out to send the record: each claim adds one, and a renewal, a give-back and an end do not.
 func claimDrives(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)

@@ -140,7 +140,8 @@ func (k *check) found(j persist.Journal, id persist.ID, want persist.Record, aft
 	}
 }
 
-// eraseScoped erases one of two records of a key, and one in an account inside another.
+// eraseScoped erases records of one key in several accounts; the later ones are each inside the one before. Each must still be found under its own account
+// and the accounts around it, and the same key in another account must stay free.
 func eraseScoped(k *check) {
 	j := k.journal()
 	if _, can := persist.As[persist.Eraser](j); !can {

@@ -29,8 +29,8 @@ const (
 	needsTwo = "https://two.example:443"
 )
 
-// needy begins records of two origins with different needs, and returns them by their needs. Each record is due a minute after
-// the one before.
+// needy begins records of two origins with different needs (the requirements on a client that sends them, such as a region). It returns them by the text of
+// their needs. Each record is due a minute after the one before.
 func needy(k *check, j persist.Journal) map[string][]persist.Record {
 	all := map[string][]persist.Record{}
 	for i, c := range []struct {
@@ -63,7 +63,7 @@ func keysOf(records []persist.Record) (all []string) {
 	return all
 }
 
-// needsQuery is the case needs/query. A query with needs selects records with exactly these needs.
+// needsQuery is the case needs/query. A query with needs (the requirements on a client) selects records with exactly these needs.
 func needsQuery(k *check) {
 	j := k.journal()
 	for needs, want := range needy(k, j) {
@@ -76,7 +76,8 @@ func needsQuery(k *check) {
 	}
 }
 
-// needsClaim is the case needs/claim. Claim with needs takes records with exactly these needs only.
+// needsClaim is the case needs/claim. Claim with needs (the requirements on a client) takes records with exactly these needs only: a worker must not take
+// what it cannot send.
 func needsClaim(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -105,7 +106,8 @@ func needsClaim(k *check) {
 // needsGroup is a DueTime without its times. The keys of a seal are left out of needs.
 type needsGroup struct{ origin, needs string }
 
-// dueGroups returns the result of DueTimes as a map, by origin and needs.
+// dueGroups returns the result of DueTimes as a map: the first due time of each group, an origin with needs (the requirements on a client). A group named
+// twice is a failure.
 func (k *check) dueGroups(j persist.Journal, q persist.Query) map[needsGroup]time.Time {
 	d, _ := persist.As[persist.DueTimes](j)
 	all, err := d.DueTimes(context.Background(), q)
@@ -127,7 +129,8 @@ func (k *check) dueGroups(j persist.Journal, q persist.Query) map[needsGroup]tim
 	return groups
 }
 
-// needsDue is the case needs/due. DueTimes returns the first due time for each origin and needs.
+// needsDue is the case needs/due. DueTimes returns the first due time for each origin and needs (the requirements on a client). A journal without claims may
+// leave the needs out.
 func needsDue(k *check) {
 	j := k.journal()
 	if _, ok := persist.As[persist.DueTimes](j); !ok {
@@ -151,7 +154,7 @@ func needsDue(k *check) {
 	}
 }
 
-// allEmpty reports whether no group has needs.
+// allEmpty reports whether no group has needs: then the journal leaves them out of DueTimes, as one without claims may.
 func allEmpty(groups map[needsGroup]time.Time) bool {
 	for g := range groups {
 		if g.needs != "" {
@@ -161,8 +164,8 @@ func allEmpty(groups map[needsGroup]time.Time) bool {
 	return true
 }
 
-// needsRenewed is a case about sealed records: their needs change with an Update. A journal that seals records itself refuses an already sealed
-// record, and passes.
+// needsRenewed is a case about sealed (encrypted) records: their needs name the keys to read them, and change with an Update by another key. Queries and
+// claims must then go by the new needs. A journal that seals records itself refuses an already sealed record, and passes.
 func needsRenewed(k *check) {
 	j := k.journal()
 	const before, after = "1 seal=a hidden=AAAA", "1 seal=a+b hidden=BBBB"

@@ -213,7 +213,8 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
-// goneSince reports, by the answer of a script, whether the record of this number is gone, or another one has its ID.
+// goneSince reports, by a script's answer (word and rest), whether the record of this number is gone, or another one has its ID. Then an earlier try of the
+// same Forget has deleted it, and the Forget has succeeded.
 func goneSince(number uint64, word string, rest []any) bool {
 	stands, err := numberAt(rest, 2)
 	return word == "gone" || word == "stale" && err == nil && stands != number

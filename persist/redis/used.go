@@ -73,7 +73,7 @@ func (e *entry) unpack(b *bucket, rec *persist.Record) (outer []byte, err error)
 	return outer, nil
 }
 
-// signed returns the number that binary.AppendVarint has written, of the one that binary.Uvarint reads there.
+// signed returns a signed number from n, the unsigned one that binary.Uvarint reads where binary.AppendVarint has written it: its lowest bit is the sign.
 func signed(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
 // usedID returns the ID in the place of the erased one of a used key, made of its id. The unnamed account stays unnamed.

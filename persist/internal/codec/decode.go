@@ -163,8 +163,8 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	return out, d.end("progress")
 }
 
-// intentHead reads the beginning of an intent, common to PeekIntent and DecodeIntent. It returns the values, the flags that tell what follows, and
-// the size of the body.
+// intentHead reads the beginning of an encoded intent (the part of a record frozen by Begin), for PeekIntent and DecodeIntent. It returns the values for the
+// indexes of journals, the flags that tell what follows, and the size of the body.
 func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
 	flags = d.uvarint()
 	d.bad = d.bad || flags >= intentFlags
@@ -219,7 +219,8 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	return times, flags
 }
 
-// kept reads the kept fields, as appendKept writes them.
+// kept reads the kept fields, single values of the request's body that outlast it: their number, then the pointer, a mark for a value left out, and the
+// value of each. nil means that there is none, or damage.
 func (d *decoder) kept() []persist.KeptField {
 	n := d.count()
 	if d.bad || n == 0 {
@@ -235,7 +236,7 @@ func (d *decoder) kept() []persist.KeptField {
 	return fields
 }
 
-// credentials reads the credentials, as appendCredentials writes them.
+// credentials reads the credentials of a request: their number, then the name and the digest of each. nil means that there is none, or damage.
 func (d *decoder) credentials() []persist.Credential {
 	n := d.count()
 	if d.bad || n == 0 {
@@ -248,7 +249,8 @@ func (d *decoder) credentials() []persist.Credential {
 	return all
 }
 
-// reading reads facts, content and scopes, as appendReading writes them.
+// reading reads into r the values by which a later request is compared with the record: Facts, Content and Scopes, as appendReading writes them. After
+// damage d.bad is set.
 func (d *decoder) reading(r *persist.Record) {
 	r.Facts, r.Content = d.string(), d.string()
 	n := d.count()
@@ -279,7 +281,8 @@ func (d *decoder) forOperators(r *persist.Record) {
 	}
 }
 
-// acts reads the acts of persons, as appendActs writes them.
+// acts reads the acts of persons on the operation, such as a settlement: their number, then the time, the name and the note of each. nil means that there is
+// none, or damage.
 func (d *decoder) acts() []persist.Act {
 	n := d.count()
 	if d.bad || n == 0 {
@@ -292,7 +295,7 @@ func (d *decoder) acts() []persist.Act {
 	return all
 }
 
-// texts reads the tagged texts, as appendTexts writes them. An unknown tag is damage.
+// texts reads into r the texts that few records have: their number, then a tag and the text of each. An unknown tag is damage.
 func (d *decoder) texts(r *persist.Record) {
 	for range d.count() {
 		switch d.byte() {
@@ -318,7 +321,7 @@ func (d *decoder) texts(r *persist.Record) {
 	}
 }
 
-// evidence reads the event that proves the effect, as appendEvidence writes it.
+// evidence reads an event of the API that proves the effect of an operation: its texts, and the time at which it was stored.
 func (d *decoder) evidence() *persist.Evidence {
 	e := &persist.Evidence{}
 	for _, s := range [...]*string{&e.Event, &e.Type, &e.By, &e.Scheme, &e.Digest} {

@@ -13,8 +13,8 @@ import (
 // behindServed is how many due records of ClaimBehind are for the worker.
 const behindServed = 2000
 
-// ClaimBehind measures how a worker claims 64 records behind n others that are due earlier, and are not for it: it asks for the due times, and claims
-// from its own group. copies makes n copies of the record that was begun last, each with an id of its own.
+// ClaimBehind measures how a worker claims 64 records behind n others. These are due earlier, and are not for it: they have another region. It asks for the
+// due times, and claims only records with its own needs. copies makes n copies of the record that was begun last, each with an id of its own.
 func ClaimBehind(b *testing.B, n int, j interface {
 	persist.Journal
 	persist.Claimer

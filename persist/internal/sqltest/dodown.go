@@ -14,7 +14,7 @@ import (
 )
 
 // DoDown calls Do while the connections to the database hang, and while no server listens. The call must end within a bound, send nothing, and return
-// an error with the right verdict.
+// ErrOutcomeUnknown with the caller's key: an operation of this request may be in the journal.
 func DoDown(t *testing.T, e Engine) {
 	limit := cmp.Or(e.Limit, 6*time.Second)
 	api := &effects{n: map[string]int{}}

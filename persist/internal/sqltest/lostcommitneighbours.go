@@ -136,7 +136,8 @@ func (r *repeats) settled(effect persist.Effect) {
 	}
 }
 
-// told checks the error of the repeated transaction. One that states a verdict must match persist.ErrTaken, too.
+// told checks err, the result of the repeated transaction. verdict is the error that it must match, one of ErrNoEffect, ErrFinal and ErrOutcomeUnknown, with
+// ErrTaken and without the other two; nil: the transaction must succeed.
 func (r *repeats) told(err, verdict error) {
 	r.Helper()
 	if verdict == nil && err != nil || verdict != nil && (!errors.Is(err, verdict) || !errors.Is(err, persist.ErrTaken)) {

@@ -103,7 +103,8 @@ func (r *restarting) call(t *testing.T, key string, do bool) {
 	}
 }
 
-// aboutJournal checks the error of a call while the journal was down: it states one verdict, and names the journal.
+// aboutJournal checks the error of a call while the journal was down. It matches exactly one of ErrNoEffect and ErrOutcomeUnknown, so that the caller knows
+// if something may have taken effect, and it names the journal.
 func aboutJournal(t *testing.T, key string, err error) {
 	t.Helper()
 	if errors.Is(err, oncehttp.ErrNoEffect) == errors.Is(err, oncehttp.ErrOutcomeUnknown) {

@@ -94,7 +94,8 @@ func (b *bounded) do(req *http.Request, key oncehttp.Key) error {
 	return errors.Join(err, resp.Body.Close(), b.client.Flush(b.Context()))
 }
 
-// is checks that an error has this verdict and no other. With ErrNoEffect it must match ErrTooLarge, too. call names the call for messages.
+// is checks that an error matches verdict (ErrNoEffect, ErrFinal or ErrOutcomeUnknown) and none of the other two. With ErrNoEffect it must match
+// ErrTooLarge, too. call names the call for messages.
 func (b *bounded) is(call string, err, verdict error) {
 	b.Helper()
 	for _, v := range []error{oncehttp.ErrNoEffect, oncehttp.ErrFinal, oncehttp.ErrOutcomeUnknown} {
