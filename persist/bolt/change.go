@@ -197,8 +197,8 @@ func (s *slot) put(c *change) {
 	s.mark(slotOutside, c.answer != nil)
 }
 
-// index updates the index of unresolved records, those whose end a caller without a key may still have to hear. was reports whether the record
-// belonged in it before a change, and is whether it does after it. The caller holds mu.
+// index updates the index of unresolved records, those whose end a caller without a key may still have to hear. It goes by the hash of the request's
+// fingerprint in keys. was reports whether the record belonged in it before a change, and is whether it does after it. The caller holds mu.
 func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
 	switch {
 	case was && !is:
@@ -227,7 +227,8 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.unlockAndAwait(j.collecting)
 }
 
-// removeSlot takes a record out of memory, with all its index entries. s is its slot. The caller holds mu.
+// removeSlot takes a record out of memory, with all its index entries. s is its slot (the small part of a record kept in memory), and keys has the hashes
+// for the indexes. The caller holds mu.
 func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
 	j.ids.remove(keys.id, seq)
 	j.index(keys, seq, s.unresolved(), false)

@@ -43,9 +43,8 @@ const (
 	growMax = 64 << 20
 )
 
-// write commits a batch. If its error is persist.ErrUncertain, the batch may or may
-// not be durable; with any other error it is definitely not. Only the committer
-// calls it, without mu.
+// write commits a batch, the queued changes of several callers, by one transaction. If its error is persist.ErrUncertain, the batch may or may not be
+// durable; with any other error it is definitely not. Only the committer calls it, without mu.
 func (j *Journal) write(b *batch) (err error) {
 	var tx *bbolt.Tx
 	defer func() {

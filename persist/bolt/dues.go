@@ -41,8 +41,8 @@ func dueTime(at int64) time.Time {
 	return time.Unix(0, at).UTC()
 }
 
-// insert enters the due time and the other fields of an unfinished record in the lists, as the i-th record. A list of values that are nearly always
-// the same exists only once one of its values differs.
+// insert enters the due time and the other fields of an unfinished record, as the i-th record of the lists. v is what memory has of the record. A list of
+// values that are nearly always the same exists only once one of its values differs.
 func (d *dues) insert(i int, v *slot) {
 	at, until, group := v.due, v.until, v.group
 	if len(d.at) == 0 {
@@ -175,8 +175,8 @@ func (d *dues) groupOf(i int) uint64 {
 	return d.groups[i]
 }
 
-// setDue enters the due time of a record, or takes it out if the record is not open any more. It is called
-// before c.open is set; bit is the bit of the record.
+// setDue enters the due time of a record in its chunk (64 neighbouring records), or takes it out if the record is not unfinished (open) any more. bit is the
+// record's place in the chunk, and v what memory has of it. It is called before c.open is set.
 func (c *chunk) setDue(bit uint64, open bool, v *slot) {
 	i, known := bits.OnesCount64(c.open&(bit-1)), c.open&bit != 0
 	switch {

@@ -40,8 +40,8 @@ const (
 	joinMax    = 5 * time.Millisecond
 )
 
-// unlockAndAwait waits until b is durable or has failed, and commits it if no other caller does. It returns
-// b's error. The caller holds mu; unlockAndAwait unlocks it before it waits.
+// unlockAndAwait waits until the batch b (the changes of one commit) is durable or has failed, and commits it if no other caller does. It returns the error
+// of the commit. The caller holds mu; unlockAndAwait unlocks it before it waits.
 func (j *Journal) unlockAndAwait(b *batch) error {
 	// A batch already being committed needs no other committer.
 	lead := false

@@ -294,8 +294,8 @@ func (w *walk) page(b []byte, r ref) error {
 	return w.branch(&p, r)
 }
 
-// branch checks a branch page and notes its children, each with the bounds of its keys: from its own key to
-// the key of the next child.
+// branch checks a branch page, whose keys must be within the bounds in r. It notes the page's children in w.next, each with the bounds of its keys: from its
+// own key to the key of the next child.
 func (w *walk) branch(p *page, r ref) error {
 	from := len(w.next)
 	for i := range p.count {
@@ -322,9 +322,8 @@ func (w *walk) branch(p *page, r ref) error {
 	return nil
 }
 
-// leaf checks a leaf page and gives its entries to visit. Without a visit, only the beginning of a page
-// with large values was read. Of the entries behind it only the keys are read. Their own checksums are
-// checked when the entries are asked for.
+// leaf checks a leaf page, whose keys must be within the bounds in r, and gives its entries to visit. Without a visit, only the beginning of a page with
+// large values was read. Of the entries behind it only the keys are read. Their own checksums are checked when the entries are asked for.
 func (w *walk) leaf(p *page, r ref) error {
 	var last bound
 	for i := range p.count {
@@ -377,8 +376,8 @@ func (w *walk) key(p *page, e element) ([]byte, error) {
 	return key, err
 }
 
-// order checks that the i-th key of a page has the right length, and is within the bounds that the page's parent gives it. It returns the key as
-// numbers.
+// order checks that the i-th key of a page has the right length, and is within the bounds that the parent page has set for it (in r): else a search would
+// miss the entry. It returns the key as numbers: a record's Seq and, for a piece of a body, the number of the piece.
 func (w *walk) order(p *page, i int, key []byte, r ref) (bound, error) {
 	b, ok := parseBound(key, w.keySize)
 	if !ok {

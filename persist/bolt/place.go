@@ -96,8 +96,8 @@ func (p *place) compare(there fs.FileInfo) error {
 	return nil
 }
 
-// sameCommit reports whether the file at the path has this journal's id and the newest commit of the open
-// file, and returns that commit. It waits for the commit under way.
+// sameCommit reports whether the file at the path has this journal's id and the newest commit of the open file. newest is the proof of that commit, its
+// number and state. It waits for the commit under way.
 func (p *place) sameCommit() (same bool, newest proof) {
 	f, err := os.Open(p.path)
 	if err != nil {

@@ -88,9 +88,9 @@ func (j *Journal) unsettled(seq uint64) *batch {
 	return nil
 }
 
-// unreadable returns the batch to wait for before a record can be read, or nil if it can be read now. A
-// record has to wait in two cases. Until the commit is over, the body of its request is the caller's own;
-// or Forget is removing it, with a result not known yet. The caller holds mu.
+// unreadable returns the batch (the changes of one commit) to wait for before a record can be read; nil if it can be read now. o has the record's queued
+// changes. It has to wait in two cases. Until the commit is over, the body of its request is the caller's own; or Forget is removing it, with a result not
+// known yet. The caller holds mu.
 func (j *Journal) unreadable(seq uint64, o *overlay) *batch {
 	if b := j.unsettled(seq); b != nil && (o.request || b.get(seq).drop) {
 		return b
@@ -380,8 +380,8 @@ func (v *view) readBodies(rec *persist.Record, request, answer codec.Outside, o 
 	return err
 }
 
-// readBody joins the pieces of a body. Their number is known from its length, so a damaged length cannot
-// ask for more memory than the file's size.
+// readBody joins the stored pieces of a body: part says if it is that of the request or of the answer, and want has its length and checksum. The number of
+// pieces is known from the length, so a damaged length cannot ask for more memory than the file's size.
 func (v *view) readBody(seq uint64, part int, want codec.Outside) ([]byte, error) {
 	if int64(want.Len) > v.size {
 		return nil, fmt.Errorf("%w: record %d: length of a body", persist.ErrCorrupt, seq)

@@ -147,8 +147,8 @@ func (s *slots) set(seq uint64, v slot) {
 	s.rank(c)
 }
 
-// owe notes whether the end of a record has still to be delivered to Config.OnResult: a bit of its slot, its entry in memory. It keeps the number of
-// all such slots.
+// owe notes in a chunk (64 neighbouring records) whether a result of the record must still be given to Config.OnResult (is). bit is the record's place in
+// the chunk. It also keeps the number of all such records.
 func (s *slots) owe(c *chunk, bit uint64, is bool) {
 	switch was := c.owed&bit != 0; {
 	case is && !was:

@@ -173,8 +173,8 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	return decision{}, false, nil
 }
 
-// decideStrip decides about a record that becomes a tombstone (its key is remembered, its content goes), or that is one and loses its text. An erased
-// record gets another ID, and is found by both until the commit, as in Erase.
+// decideStrip returns the change that makes a tombstone of a record (its key is remembered, its content goes), or takes the text out of a tombstone. c names
+// the record, and has its slot in memory before the change. An erased record gets another ID, and is found by both until the commit, as in Erase.
 func (j *Journal) decideStrip(rec persist.Record, c change, l *persist.Limits, now time.Time) decision {
 	erased, packs, wireKey, key := rec.Erased, usedkey.MayPack(&rec), rec.WireKey, rec.Key
 	l.Strip(&rec, now, j.secret[:])
@@ -200,7 +200,8 @@ func (j *Journal) decideStrip(rec persist.Record, c change, l *persist.Limits, n
 	return decision{change: c, next: next, account: rec.Account}
 }
 
-// decideUsed decides about a used key, what is left of an erased record: it stays, or is deleted once its time is over. Errors: persist.ErrCorrupt.
+// decideUsed decides about a used key, what is left of an erased record: it stays (changes is false), or is deleted once its time is over. before is what
+// memory had of it: if that has changed at the commit, the record is left out. Errors: persist.ErrCorrupt.
 func (j *Journal) decideUsed(entry []byte, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
 	var rec persist.Record
 	if _, err := openUsed(entry, seq, &rec); err != nil {

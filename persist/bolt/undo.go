@@ -70,7 +70,7 @@ func (j *Journal) requeue(c change) {
 	j.putLazy(c, c.after)
 }
 
-// removeForgotten takes deleted records out of memory, after a commit has deleted them from the file. The caller holds mu.
+// removeForgotten takes deleted records out of memory. b has the changes of the commit that has deleted them from the file. The caller holds mu.
 func (j *Journal) removeForgotten(b *batch) {
 	for i := range b.changes {
 		c := &b.changes[i]

@@ -53,8 +53,8 @@ func (j *Journal) unlink(e *entry) {
 	e.next = nil
 }
 
-// drop removes a record whole. The places of dropped records in order are given up together, once they are half
-// of all places: removing a million records stays linear.
+// drop removes a record whole: from the indexes, the counts and the order of all records. The places of dropped records in the order are given up together,
+// once they are half of all places: removing a million records stays linear.
 func (j *Journal) drop(e *entry) {
 	j.unlink(e)
 	delete(j.owed, e)

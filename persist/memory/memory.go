@@ -206,7 +206,7 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// stale returns the error for a record other than the one in the caller's read.
+// stale returns the error for a record that has changed since the caller read it. rec is the caller's, and e what stands in the journal.
 func stale(rec *persist.Record, e *entry) error {
 	return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, e.state, e.rev)
 }

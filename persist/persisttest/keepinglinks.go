@@ -9,7 +9,7 @@ import (
 
 // This file holds the cases about ended records that other operations need. Who decides by a part of a record may miss what these have.
 
-// refused returns a record that has ended with a refusal. Its answer is kept for an hour, and its key for two.
+// refused begins a record, as adjusted by change, ends it with a refusal (a 402), and returns it. Its answer is kept for an hour, and its key for two.
 func (k *check) refused(j persist.Journal, key string, change func(r *persist.Record)) persist.Record {
 	r := record("a", key)
 	r.KeepAnswer, r.KeepKey = time.Hour, 2*time.Hour

@@ -188,7 +188,8 @@ func (e *entry) needsOf(rec *persist.Record) string {
 	return rec.Needs().String()
 }
 
-// readHead reads the values of the head, which a script may have changed, into rec. A head has a fixed length, with the owner of the lease behind it.
+// readHead reads the values of the entry's head into rec: scripts change the head alone, and so it is newer than the rest. A head has a fixed length, with
+// the owner of the lease behind it. b is the entry's bucket: a Seq is made of both numbers. Error: persist.ErrCorrupt.
 func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	if len(e.head) < headSize {
 		return fmt.Errorf("%w: a head of %d bytes", persist.ErrCorrupt, len(e.head))

@@ -66,7 +66,8 @@ type stream struct {
 	over   bool   // all places are read
 }
 
-// hand yields the records of a chunk that the query selects, and the errors of damaged ones. It returns false if the loop body has ended the loop.
+// hand yields the records of a chunk, those just read, that the query selects, and the errors of damaged ones. It returns false if the loop body has ended
+// the loop; true also if ctx has ended, and the caller looks at that.
 func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Record, error) bool) bool {
 	for i := range chunk {
 		f := &chunk[i]
@@ -183,7 +184,7 @@ func (l *listing) first(ctx context.Context) (first *stream, err error) {
 	return first, nil
 }
 
-// bySeq compares two records by their number: the order of their begin.
+// bySeq compares two records by their numbers (Seq), the order of their begins; the result is negative if a comes first.
 func bySeq(a, b ref) int { return cmp.Compare(a.seq(), b.seq()) }
 
 // fill reads more references for each stream that has none left and is not at its end. A stream is one sorted set of a bucket, in the order of the

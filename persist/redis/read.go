@@ -67,8 +67,8 @@ func (j *Journal) each(ctx context.Context, n int, ask func(ctx context.Context,
 	})
 }
 
-// parts reads some parts of the records that refs name; which has the letters of the parts. A record that is gone is nil. Each record is read in one
-// step, so that its parts fit.
+// parts reads some parts of the records that refs name, in the same order; which has a letter for each part, such as 'h' for the head. A record that is gone
+// is nil. Each record is read in one step, so that its parts fit.
 func (j *Journal) parts(ctx context.Context, refs []ref, which string) ([]*entry, error) {
 	entries := make([]*entry, len(refs))
 	err := j.each(ctx, len(refs), func(ctx context.Context, p goredis.Pipeliner, i int) {
@@ -123,8 +123,8 @@ func (j *Journal) gather(ctx context.Context, buckets []*bucket, set index, with
 	return j.inOrder(ctx, refs, after)
 }
 
-// inOrder reads the numbers of the records and sorts the records by Seq. It leaves out those up to after and those no
-// longer there.
+// inOrder reads the numbers (Seq) of the records that refs name, and returns the references in the order of these. It leaves out those up to the number
+// after, and those no longer there.
 func (j *Journal) inOrder(ctx context.Context, refs []ref, after uint64) ([]ref, error) {
 	numbered := make([]ref, 0, len(refs))
 	for part := range slices.Chunk(refs, refRows) {

@@ -152,8 +152,8 @@ func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed i
 	return changed, err
 }
 
-// change returns the arguments of the sweep's script for one record: empty parts to delete it, or its new parts. It returns nil if the record stays
-// as it is.
+// change returns the arguments of the sweep's script for one record: its id, number and revision, then its new parts, or empty parts to delete it. nil means
+// that the record stays as it is. was is the entry that was read.
 func (s *sweeping) change(b *bucket, rec *persist.Record, was *entry) []any {
 	drop, strip := s.l.Sweep(rec, s.l.Now)
 	seq, revision := b.numberOf(rec.Seq), rec.Revision

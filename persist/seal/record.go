@@ -92,8 +92,8 @@ func identityOf(rec *persist.Record) persist.Record {
 	}
 }
 
-// sealChange seals by a key the changing parts of rec, and leaves out the parts frozen by Begin: an Update or a Finish does not write them again. b encrypts
-// further parts of the record. The caller sets the value in the place of the fingerprint.
+// sealChange encrypts the changing parts of rec with the key k. It leaves out the parts frozen by Begin: an Update or a Finish does not write them again.
+// With the box b the caller can encrypt further parts of the same record. The caller sets the value in the place of the fingerprint.
 func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record, b *box, err error) {
 	if err := rec.Validate(); err != nil {
 		return persist.Record{}, nil, err

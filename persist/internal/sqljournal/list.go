@@ -315,8 +315,8 @@ func (j *Journal) number(ctx context.Context) error {
 	return j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error { return j.d.Number(ctx, conn) })
 }
 
-// pageOfSame reads the next records that have the same number as the last one of the page before, in the order of their ids. The journal gives each
-// number once; but a user who may update the column can give it to several records.
+// pageOfSame reads the next records that have the same number (Seq) as the last one of the page before, in the order of their ids. The journal gives each
+// number once; but a user who may update the column can give it to several records, and each must be listed. After the last of them l.same is nil.
 func (l *listing) pageOfSame(ctx context.Context) ([]Row, error) {
 	c := l.selecting()
 	args := []any{l.after, l.sameID}

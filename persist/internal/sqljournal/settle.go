@@ -103,8 +103,8 @@ func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, writ
 	}
 }
 
-// tryOr makes the next try of a write: first, if it is not nil, a try made together with other calls' writes; else one by a statement of its own. The Doubt
-// says if a failed try may have taken effect.
+// tryOr makes the next try of a write: first, if it is not nil, a try made together with other calls' writes; else one by a statement of its own. repeated
+// means that an earlier try may have taken effect. The Doubt says if this one may have, although it failed.
 func (j *Journal) tryOr(first firstTry, ctx, limited context.Context, repeated bool, write func(context.Context, *sql.Conn, bool) error) (Doubt, error) {
 	if first != nil {
 		return first(ctx, limited)

@@ -103,8 +103,8 @@ func (s *sweeping) pruneUsed(ctx context.Context) error {
 	return nil
 }
 
-// steps sweeps the records with these ids in several transactions, until Limits.Max is reached. A shelf is a kind of records with a condition of its
-// own for being due.
+// steps sweeps the records with the ids in due in several transactions, until Limits.Max is reached. If one takes too long, or waits too long for others,
+// the next have fewer records. A shelf is a kind of records with a condition of its own for being due.
 func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
 	fewer := &s.j.sweepsFewer
 	for len(due) > 0 && s.total < s.l.Max {
@@ -383,8 +383,8 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, shelf shelf, rows []R
 	return changed + dropped, err
 }
 
-// remove deletes the rows with these ids, and returns their number: another sweep may have deleted some meanwhile. The rest of an erased record that
-// moves to the table of used keys is inserted there first.
+// remove deletes the rows of a shelf (one kind of records) with these ids, and returns their number: another sweep may have deleted some meanwhile. The rest
+// of an erased record that moves to the table of used keys (s.moved) is inserted there first.
 func (s *sweeping) remove(ctx context.Context, tx *sql.Tx, shelf shelf, ids []any) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil

@@ -104,8 +104,8 @@ func (l *listing) hasUnlisted(ctx context.Context) (bool, error) {
 	return l.j.hasUsed(ctx)
 }
 
-// keepUsed takes the used keys out of the first page of a listing, and keeps them for its end, if this page is the only one. Else they are read again
-// at the end.
+// keepUsed returns the first page of a listing without the used keys (the rests of erased records): they come at the end of a listing. If this page is the
+// only one, it keeps them in l.used for that; else they are read again.
 func (l *listing) keepUsed(page []Row) []Row {
 	rest := page[:0]
 	for i := range page {

@@ -93,7 +93,8 @@ func callOf(t *testing.T, c *oncehttp.Client, url, key, account, body string) er
 	return err
 }
 
-// usedAgain requires that a repeat of a used key is answered as final, with the same body and with another.
+// usedAgain requires that a repeat of a used key (the rest of an erased record) gets ErrFinal, with the effect that the first call had, for the same body
+// and for another. A used key cannot tell the two apart.
 func usedAgain(t *testing.T, name string, call func(body string) error) {
 	t.Helper()
 	for _, body := range []string{`{"of":"canary"}`, `{"of":"another"}`} {
