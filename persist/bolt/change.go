@@ -9,9 +9,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Begin implements [persist.Journal]. If the file at the path may be a copy of the open one, the commit shows
-// it. Then the error of a written record matches persist.ErrUncertain, too: the record is durable, but not in the
-// file at the path.
+// Begin implements [persist.Journal]: it creates the record and returns true with it, or returns the existing one of its ID and false. If the file at the
+// path may be a copy of the open one, the commit shows it. Then the error of a written record matches persist.ErrUncertain, too: the record is durable, but
+// not in the file at the path.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, false, err
@@ -103,8 +103,8 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	return c.seq
 }
 
-// Update implements [persist.Journal]. Others see the new revision in memory at once; a Begin or Get of the
-// same ID waits for the commit if it needs the revision durable.
+// Update implements [persist.Journal]: it replaces an unfinished record at its revision, and returns it at the next one, durable. Others see the new
+// revision in memory at once; a Begin or Get of the same ID waits for the commit if it needs the revision durable.
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, err
@@ -121,8 +121,8 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	return rec, nil
 }
 
-// Finish implements [persist.Journal]. Its change waits in a queue for one of the next commits, see
-// groupcommit.go. Finish itself waits only if too much is queued already: memory would grow.
+// Finish implements [persist.Journal]: it ends an unfinished record at its revision. Others see the end at once, but it is not durable yet: the change waits
+// in a queue for one of the next commits. Finish itself waits only if too much is queued already: memory would grow.
 func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	if err := j.ready(ctx, &rec, true); err != nil {
 		return err

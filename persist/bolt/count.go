@@ -111,7 +111,8 @@ func (c *chunk) firstPending() int64 {
 	return first
 }
 
-// Count implements [persist.Counter], in constant time.
+// Count implements [persist.Counter]: it returns the numbers of pending and held records and of owed results, the begin of the oldest unfinished record, and
+// the next due time. It takes constant time: each change has kept the counts.
 func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
 	if err := j.start(ctx); err != nil {
 		return persist.Counts{}, err

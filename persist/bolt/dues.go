@@ -96,7 +96,8 @@ func (d *dues) setUntil(i int, until int64) {
 	d.until[i] = until
 }
 
-// untilOf returns the SendUntil of the i-th record, by dueAt.
+// untilOf returns the SendUntil of the i-th record (until when a send may be under way), as a number made by dueAt; noTime if no record of the chunk has
+// one.
 func (d *dues) untilOf(i int) int64 {
 	if d.until == nil {
 		return noTime
@@ -104,7 +105,8 @@ func (d *dues) untilOf(i int) int64 {
 	return d.until[i]
 }
 
-// setReason sets the number of the hold's reason of the i-th record. The list is made when the first record is held.
+// setReason sets the number that stands for the reason of the i-th record's hold (a held record waits for a person); 0: it is not held. The list is made
+// when the first record is held.
 func (d *dues) setReason(i int, reason uint8) {
 	if d.reasons == nil {
 		if reason == 0 {
@@ -115,7 +117,7 @@ func (d *dues) setReason(i int, reason uint8) {
 	d.reasons[i] = reason
 }
 
-// reasonOf returns the number of the hold's reason of the i-th record; 0 if it is not held.
+// reasonOf returns the number that stands for the reason of the i-th record's hold (a held record waits for a person); 0 if it is not held.
 func (d *dues) reasonOf(i int) uint8 {
 	if d.reasons == nil {
 		return 0

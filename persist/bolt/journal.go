@@ -222,7 +222,7 @@ func (j *Journal) errClosed() error {
 	return fmt.Errorf("persist/bolt: %s: %w", j.path, persist.ErrClosed)
 }
 
-// Secret implements [persist.Journal]. The secret was made with the file, and is returned as a copy.
+// Secret implements [persist.Journal]: it returns a copy of the journal's random secret, the key for digests in its records. It was made with the file.
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	if err := j.start(ctx); err != nil {
 		return nil, err

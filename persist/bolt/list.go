@@ -23,8 +23,9 @@ type found struct {
 	err error
 }
 
-// List implements [persist.Journal]. It leaves out records begun after the call, so that a loop ends even if its body begins records. An ID of an
-// erased record is a digest: if the journal may have such records, they are looked for under the digests of q's account and key, too.
+// List implements [persist.Journal]: it yields the records that q selects, in the order of their begin. It leaves out records begun after the call, so that
+// a loop ends even if its body begins records. An ID of an erased record is a digest: if the journal may have such records, they are looked for under the
+// digests of q's account and key, too.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if err := j.start(ctx); err != nil {
 		return failed(err)

@@ -18,9 +18,9 @@ const sweepMax = 256
 // sweepOutsideMax is the same for records with large bodies.
 const sweepOutsideMax = 8
 
-// Sweep implements [persist.Journal]. It goes through the index of final records, which is in memory. It reads the records of a few hundred at a
-// time from the file, without mu, decides about each, and commits the decisions; a record that has changed since then is left out. So a Begin that
-// comes in between waits for one small commit.
+// Sweep implements [persist.Journal]: it drops what ended records need not keep any more by l, and returns the number of changed records. It goes through
+// the index of final records in memory. It reads a few hundred at a time from the file, without mu, decides about each, and commits the decisions; a record
+// that has changed since then is left out. So a Begin that comes in between waits for one small commit.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return 0, err

@@ -82,7 +82,8 @@ func ordered(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// Count implements [persist.Counter], in constant time: each change has kept the counts.
+// Count implements [persist.Counter]: it returns the numbers of pending and held records and of owed results, the begin of the oldest unfinished record, and
+// the next due time. It takes constant time: each change has kept the counts.
 func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
 	if err := ctx.Err(); err != nil {
 		return persist.Counts{}, err

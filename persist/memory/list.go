@@ -14,8 +14,9 @@ import (
 // step is the number of records looked at in one hold of the lock.
 const step = 256
 
-// List implements [persist.Journal]. Records begun after the call are left out, so that a loop ends even if its body begins records. Most calls ask
-// for unresolved records and find none: these return at once.
+// List implements [persist.Journal]: it yields the records that q selects, in the order of their begin. Records begun after the call are left out, so that a
+// loop ends even if its body begins records. Most calls ask for unresolved records (a caller may still have to hear their end) and find none: these return
+// at once.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	ended := ctx.Err() != nil // a nil ctx panics here, with nothing held
 	j.mu.Lock()
@@ -125,8 +126,8 @@ func (e *entry) match(q *persist.Query) bool {
 	return q.Match(&head)
 }
 
-// Sweep implements [persist.Journal]. It goes through all records in steps, and gives up mu in between. It ends after l.Max changed records, or
-// 10,000 if that is zero.
+// Sweep implements [persist.Journal]: it drops what ended records need not keep any more by l, and returns the number of changed records. It goes through
+// all records in steps, and gives up mu in between. It ends after l.Max changed records, or 10,000 if that is zero.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	now, left := l.Now, l.Max
 	if now.IsZero() {

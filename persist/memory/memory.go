@@ -89,7 +89,8 @@ func NewWithSecret(secret [persist.SecretSize]byte) *Journal {
 	return j
 }
 
-// Begin implements [persist.Journal]. The record is encoded before mu is taken, so that callers disturb each other little.
+// Begin implements [persist.Journal]: it creates the record and returns true with it, or returns the existing one of its ID and false. The record is encoded
+// before mu is taken, so that callers disturb each other little.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, false, err
@@ -143,7 +144,7 @@ func (e *entry) begin(rec *persist.Record) {
 	e.set(rec, b[n:])
 }
 
-// Secret implements [persist.Journal]. It returns a copy.
+// Secret implements [persist.Journal]: it returns a copy of the journal's random secret, the key for digests in its records.
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	if err := j.Flush(ctx); err != nil { // whether it is open
 		return nil, err
@@ -180,7 +181,7 @@ func (j *Journal) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Get implements [persist.Journal]. The record shares nothing with the journal.
+// Get implements [persist.Journal]: it returns the record of this ID, or persist.ErrNotFound. The record shares no memory with the journal.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return persist.Record{}, err

@@ -91,8 +91,9 @@ func (d *dialect) Used(index sqljournal.Index) string {
 	return "(SELECT " + strings.Join(columns, ", ") + " FROM " + from + ") AS used"
 }
 
-// InsertUsed implements sqljournal.Apart. It fails at once if it would have to wait: the transaction of a sweep has locked records, and a transaction at
-// REPEATABLE READ that has begun a record keeps a range of the table of used keys until its end.
+// InsertUsed implements sqljournal.Apart: it inserts used keys (the rests of erased records) into their table. It fails at once if it would have to wait:
+// the transaction of a sweep has locked records, and a transaction at REPEATABLE READ that has begun a record keeps a range of the table of used keys until
+// its end.
 func (d *dialect) InsertUsed(ctx context.Context, tx *sql.Tx, values []any) error {
 	columns := sqljournal.UsedColumns()
 	id, sweepAt := slices.Index(columns, "id"), slices.Index(columns, "sweep_at")

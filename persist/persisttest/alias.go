@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// aliasCases returns the cases about memory shared between the journal and its callers, in the order of a run.
+// aliasCases returns the cases about memory shared between the journal and its callers. why says what harm is done by a journal that fails the case.
 func aliasCases() []testCase {
 	return []testCase{
 		{name: "alias/given", run: aliasGiven,

@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// amendCases returns the test cases about Journal.Amend, a change of a record that has ended. why says what goes wrong with a journal that fails the
-// case.
+// amendCases returns the test cases about Journal.Amend, a change of a record that has ended. why says what harm is done by a journal that fails the case. A
+// durable case closes the journal and opens it again.
 func amendCases() []testCase {
 	return []testCase{
 		{name: "amend/ended", run: amendEnded,

@@ -12,7 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// assignCases returns the cases about Journal.Assign and Journal.Secret, in the order of a run.
+// assignCases returns the cases about Journal.Assign and Journal.Secret. why says what harm is done by a journal that fails the case. A durable case closes
+// the journal and opens it again.
 func assignCases() []testCase {
 	return []testCase{
 		{name: "assign/moves", run: assignMoves,

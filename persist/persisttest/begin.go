@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// beginCases returns the cases about Journal.Begin and Journal.Get, in the order of a run.
+// beginCases returns the cases about Journal.Begin and Journal.Get. why says what harm is done by a journal that fails the case.
 func beginCases() []testCase {
 	return []testCase{
 		{name: "begin/creates", run: beginCreates,

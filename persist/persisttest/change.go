@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// changeCases returns the cases about Journal.Update and Journal.Finish, in the order of a run.
+// changeCases returns the cases about Journal.Update and Journal.Finish. why says what harm is done by a journal that fails the case.
 func changeCases() []testCase {
 	return []testCase{
 		{name: "update/replaces", run: updateReplaces,

@@ -10,7 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// claimCases returns the cases about persist.Claimer, in the order of a run. A journal that is not a Claimer passes them.
+// claimCases returns the cases about persist.Claimer. A journal that is not a Claimer passes them. why says what harm is done by a journal that fails the
+// case.
 func claimCases() []testCase {
 	return []testCase{
 		{name: "claim/takes", run: claimTakes,

@@ -10,7 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// closeCases returns the cases about Journal.Close, Flush and Attach, in the order of a run.
+// closeCases returns the cases about Journal.Close, Flush and Attach. why says what harm is done by a journal that fails the case. A durable case closes the
+// journal and opens it again.
 func closeCases() []testCase {
 	return []testCase{
 		{name: "close/closed", run: closeClosed,

@@ -12,8 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// countCases returns the test cases about persist.Counter, which counts the records by state. A journal without a Counter passes them. why says what
-// goes wrong with a journal that fails the case.
+// countCases returns the test cases about persist.Counter, which counts the records by state. A journal without a Counter passes them. why says what harm is
+// done by a journal that fails the case. A durable case closes the journal and opens it again.
 func countCases() []testCase {
 	return []testCase{
 		{name: "count/follows", run: countFollows,

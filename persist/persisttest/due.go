@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// dueCases returns the cases about persist.DueTimes, in the order of a run.
+// dueCases returns the cases about persist.DueTimes. why says what harm is done by a journal that fails the case. A durable case closes the journal and
+// opens it again.
 func dueCases() []testCase {
 	return []testCase{
 		{name: "due/follows", run: dueFollows,

@@ -12,7 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// eraseCases returns the cases about persist.Eraser. A journal that cannot erase passes them.
+// eraseCases returns the cases about persist.Eraser. A journal that cannot erase passes them. why says what harm is done by a journal that fails the case. A
+// durable case closes the journal and opens it again.
 func eraseCases() []testCase {
 	return []testCase{
 		{name: "erase/ended", run: eraseEnded,

@@ -10,7 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// factCases returns the cases about Journal.Fact: named values of the journal as a whole.
+// factCases returns the cases about Journal.Fact: named values of the journal as a whole. why says what harm is done by a journal that fails the case. A
+// durable case closes the journal and opens it again.
 func factCases() []testCase {
 	return []testCase{
 		{name: "fact/stands", run: factStands,

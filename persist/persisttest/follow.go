@@ -9,7 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// followCases returns the cases of this file, in the order of a run.
+// followCases returns the cases about readers who list what was begun after the last number that they have seen. why says what harm is done by a journal
+// that fails the case.
 func followCases() []testCase {
 	return []testCase{
 		{name: "list/follows", run: listFollows,

@@ -6,7 +6,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// forgetCases returns the cases about Journal.Forget, in the order of a run.
+// forgetCases returns the cases about Journal.Forget. why says what harm is done by a journal that fails the case.
 func forgetCases() []testCase {
 	return []testCase{
 		{name: "forget/removes", run: forgetRemoves,

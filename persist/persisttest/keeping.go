@@ -7,7 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// keepingCases returns the cases about the times for which a record keeps its answer and its key, in the order of a run.
+// keepingCases returns the cases about the times for which a record keeps its answer and its key. why says what harm is done by a journal that fails the
+// case. A durable case closes the journal and opens it again.
 func keepingCases() []testCase {
 	return []testCase{
 		{name: "keeping/answer", run: keepingAnswer,

@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lateFinishCases returns the cases about persist.LateFinisher. A journal that is not a LateFinisher passes them.
+// lateFinishCases returns the cases about persist.LateFinisher. A journal that is not a LateFinisher passes them. why says what harm is done by a journal
+// that fails the case. A durable case closes the journal and opens it again.
 func lateFinishCases() []testCase {
 	return []testCase{
 		{name: "late/itself", run: lateItself,

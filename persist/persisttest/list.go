@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// listCases returns the cases about Journal.List, in the order of a run.
+// listCases returns the cases about Journal.List. why says what harm is done by a journal that fails the case.
 func listCases() []testCase {
 	return []testCase{
 		{name: "list/order", run: listOrder,

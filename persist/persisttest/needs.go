@@ -10,7 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// needsCases returns the cases about Record.Needs, the requirements on a client that acts on a record, in the order of a run.
+// needsCases returns the cases about Record.Needs, the requirements on a client that acts on a record. why says what harm is done by a journal that fails
+// the case.
 func needsCases() []testCase {
 	return []testCase{
 		{name: "needs/query", run: needsQuery,

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// notifyCases returns the cases about persist.Notifier, in the order of a run.
+// notifyCases returns the cases about persist.Notifier. why says what harm is done by a journal that fails the case.
 func notifyCases() []testCase {
 	return []testCase{
 		{name: "notify/wakes", run: notifyWakes,

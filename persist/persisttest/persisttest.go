@@ -120,7 +120,7 @@ func (h Harness) cases() []testCase {
 	})
 }
 
-// cases returns all cases in the order of a run.
+// cases returns the test cases of the whole suite, in the order of a run.
 func cases() []testCase {
 	var all []testCase
 	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), textCases(), requestCases(), claimCases(), toSendCases(), lateFinishCases(), dueCases(), countCases(), needsCases(), notifyCases(), reportCases(), resultCases(), assignCases(), amendCases(), eraseCases(), txCases(), factCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {

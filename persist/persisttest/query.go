@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// querying returns the cases about the conditions of a persist.Query, in the order of a run.
+// querying returns the cases about the conditions of a persist.Query. why says what harm is done by a journal that fails the case.
 func querying() []testCase {
 	return []testCase{
 		{name: "query/accounts", run: queryAccounts,

@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// reopenCases returns the cases about closing a journal and opening it again, in the order of a run.
+// reopenCases returns the cases about closing a journal and opening it again. why says what harm is done by a journal that fails the case. A durable case
+// closes the journal and opens it again.
 func reopenCases() []testCase {
 	return []testCase{
 		{name: "reopen/keeps", run: reopenKeeps, durable: true,

@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// reportCases returns the cases about Journal.MarkReported, in the order of a run.
+// reportCases returns the cases about Journal.MarkReported. why says what harm is done by a journal that fails the case. A durable case closes the journal
+// and opens it again.
 func reportCases() []testCase {
 	return []testCase{
 		{name: "report/marks", run: reportMarks,
@@ -75,8 +76,8 @@ func reportMarks(k *check) {
 	k.lists(j, persist.Query{Account: "a"}, []persist.Record{r, other}, "everything")
 }
 
-// reportOthers is the case report/others. MarkReported of an unknown or unmarked record changes nothing and is
-// no error.
+// reportOthers is the case report/others. MarkReported (a caller was told of the end) of an unknown record, or of one that is not Unreported, changes
+// nothing and is no error.
 func reportOthers(k *check) {
 	ctx, j := context.Background(), k.journal()
 	if err := j.MarkReported(ctx, persist.ID{Account: "a", Key: "nobody"}); err != nil {
@@ -97,7 +98,7 @@ func reportOthers(k *check) {
 	k.want(j.Finish(ctx, wrong), persist.ErrInvalid, "Finish of a chosen key as unreported")
 }
 
-// reportKeeps is the case report/keeps. MarkReported keeps everything else of the record.
+// reportKeeps is the case report/keeps. MarkReported clears the mark Unreported (no caller was told of the end), and keeps everything else of the record.
 func reportKeeps(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for _, size := range sizes() {
@@ -148,7 +149,7 @@ func (k *check) get(j persist.Journal, id persist.ID) persist.Record {
 	return r
 }
 
-// reportReopen is the case report/reopen. The marks are the same after a restart.
+// reportReopen is the case report/reopen. The marks Unreported (no caller was told of the end) are the same after a restart.
 func reportReopen(k *check) {
 	j := k.journal()
 	told := k.unreported(j, record("a", "told"))

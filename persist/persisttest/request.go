@@ -9,7 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// requestCases returns the cases about Record.KeepRequest, for how long a record keeps its body.
+// requestCases returns the cases about Record.KeepRequest, for how long a record keeps its body. why says what harm is done by a journal that fails the
+// case. A durable case closes the journal and opens it again.
 func requestCases() []testCase {
 	return []testCase{
 		{name: "request/end", run: requestEnd,

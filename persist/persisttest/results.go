@@ -10,7 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// resultCases returns the cases about persist.Results, ends and holds that are owed to Config.OnResult. A journal without it passes them.
+// resultCases returns the cases about persist.Results, ends and holds that are owed to Config.OnResult. A journal without it passes them. why says what harm
+// is done by a journal that fails the case. A durable case closes the journal and opens it again.
 func resultCases() []testCase {
 	return []testCase{
 		{name: "results/marks", run: resultMarks,
@@ -43,7 +44,8 @@ func (k *check) owed(j persist.Journal, r persist.Record, held bool) persist.Rec
 	return r
 }
 
-// delivered checks that MarkDelivered counts only once, and only at the revision of r. It returns the record as the journal must have it then.
+// delivered checks MarkDelivered, the mark that OnResult was given the record's result: it counts only once, and only at the revision of r. It returns the
+// record as the journal must have it then.
 func (k *check) delivered(j persist.Results, journal persist.Journal, r persist.Record) persist.Record {
 	ctx := context.Background()
 	for _, revision := range []uint64{r.Revision - 1, r.Revision + 1} {
@@ -161,7 +163,8 @@ func (k *check) postponeAtOnce(results persist.SharedResults, r persist.Record) 
 	}
 }
 
-// resultSweep is the case results/sweep. A sweep keeps a record that owes a result.
+// resultSweep is the case results/sweep. A sweep keeps a record that owes a result (OnResult must still be given its end), also one whose delivery was
+// postponed.
 func resultSweep(k *check) {
 	j := k.journal()
 	results, ok := persist.As[persist.Results](j)
@@ -199,7 +202,7 @@ func (k *check) sweepOwed(j persist.Journal, results persist.Results, r persist.
 	}
 }
 
-// resultReopen is the case results/reopen. Owed results are owed after a restart.
+// resultReopen is the case results/reopen. Results owed to OnResult are still owed after a restart, at the same time.
 func resultReopen(k *check) {
 	j := k.journal()
 	if _, ok := persist.As[persist.Results](j); !ok {

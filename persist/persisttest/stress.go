@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// stressCases returns the cases of this file, in the order of a run.
+// stressCases returns the cases with many random calls side by side. why says what harm is done by a journal that fails the case.
 func stressCases() []testCase {
 	return []testCase{
 		{name: "stress/model", run: stressModel,

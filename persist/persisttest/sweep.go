@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// sweepCases returns the cases about Journal.Sweep, in the order of a run.
+// sweepCases returns the cases about Journal.Sweep. why says what harm is done by a journal that fails the case. A durable case closes the journal and opens
+// it again.
 func sweepCases() []testCase {
 	return append(keepingCases(), []testCase{
 		{name: "sweep/answers", run: sweepAnswers,

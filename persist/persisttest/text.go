@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// textCases returns the cases about Record.KeepText, for how long an ended record keeps its key and account as texts. A journal that keeps all texts
-// passes them.
+// textCases returns the cases about Record.KeepText, for how long an ended record keeps its key and account as texts. A journal that keeps all texts passes
+// them. why says what harm is done by a journal that fails the case. A durable case closes the journal and opens it again.
 func textCases() []testCase {
 	return []testCase{
 		{name: "text/gone", run: textGone,

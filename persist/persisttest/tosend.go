@@ -7,7 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// toSendCases returns the cases about persist.SendClaimer, whose claim also marks records as maybe sent, in the order of a run.
+// toSendCases returns the cases about persist.SendClaimer, whose claim also marks records as maybe sent. why says what harm is done by a journal that fails
+// the case. A durable case closes the journal and opens it again.
 func toSendCases() []testCase {
 	return []testCase{
 		{name: "claim/marks", run: claimMarks,
@@ -24,7 +25,8 @@ func toSendCases() []testCase {
 // sending is how long after a claim a send may be on its way.
 const sending = 3 * time.Hour
 
-// claimToSend claims one due record of an account. The record must exist. ok is false for journals without marks.
+// claimToSend claims one due record of an account, as a worker that sends it at once; there must be one. now is the time of the claim by the journal's
+// clock. ok is false for a journal that is no persist.SendClaimer: its claims do not mark records as maybe sent, and the case passes.
 func (k *check) claimToSend(j persist.Journal, account string) (rec persist.Record, now time.Time, ok bool) {
 	claimer, _ := k.claimer(j)
 	sends, ok := claimer.(persist.SendClaimer)

@@ -7,7 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// txCases returns the cases about persist.TxBeginner. A journal that is not a TxBeginner passes them, and so does a suite without Harness.Tx.
+// txCases returns the cases about persist.TxBeginner. A journal that is not a TxBeginner passes them, and so does a suite without Harness.Tx. why says what
+// harm is done by a journal that fails the case.
 func txCases() []testCase {
 	return []testCase{
 		{name: "tx/begin", run: txBegin,

@@ -17,15 +17,16 @@ var _ persist.Notifier = (*Journal)(nil)
 // deafAdvice is the advice in the error when LISTEN works and nothing arrives.
 const deafAdvice = "behind a pooler such as PgBouncer LISTEN hears nothing; set Options.ListenURL to the server itself"
 
-// Notify implements [persist.Notifier]. It sends a NOTIFY of its own over one of the journal's connections.
+// Notify implements [persist.Notifier]: it wakes the listeners of the journal in other processes, as something may have become due. It sends a NOTIFY of its
+// own over one of the journal's connections, and does not block.
 func (j *Journal) Notify() {
 	if j.wakes != nil {
 		j.wakes.Notify()
 	}
 }
 
-// Listen implements [persist.Notifier]. All listeners on this journal share one connection. Options.MaxConns does not
-// count it: see Options.ListenURL.
+// Listen implements [persist.Notifier]: it calls heard at each notification, with nil, or with an error when it hears nothing any more, until ctx ends. All
+// listeners on this journal share one connection. Options.MaxConns does not count it: see Options.ListenURL.
 func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
 	if j.wakes == nil {
 		return j.Flush(ctx) // it returns the error of a journal never opened

@@ -24,8 +24,9 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	return nil
 }
 
-// Begin implements [persist.Journal], by one script. A record without a KeepKey gets Options.KeepKey, or its Window if this is longer. If the record
-// was begun by a later try, an earlier one may still reach the server: that is noted in landing, so that the record is not forgotten meanwhile.
+// Begin implements [persist.Journal]: one script creates the record (created is true), or returns the existing one of its ID. A record without a KeepKey
+// gets Options.KeepKey, or its Window if this is longer. If the record was begun by a later try, an earlier one may still reach the server: that is noted in
+// landing, so that the record is not forgotten meanwhile.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := cmp.Or(j.opened(), ready(ctx, &rec, false)); err != nil {
 		return persist.Record{}, false, err

@@ -17,7 +17,8 @@ const (
 	countHeld    = 'h' // and the reason
 )
 
-// Count implements [persist.Counter]. It reads four small values of each bucket. The numbers of a bucket are of one moment, those of a cluster not.
+// Count implements [persist.Counter]: it returns the numbers of pending and held records and of owed results, the begin of the oldest unfinished record, and
+// the next due time. It reads four small values of each bucket. The numbers of a bucket are of one moment, those of a cluster not.
 func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
 	if err := j.opened(); err != nil {
 		return persist.Counts{}, err

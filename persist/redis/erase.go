@@ -9,7 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
-// Erase implements [persist.Eraser]. It is one script. The record keeps its place, by the hash of the ID that it had. Redis keeps the old bytes in its append-only file until that is rewritten, and in snapshots.
+// Erase implements [persist.Eraser]: one script replaces an ended record by its erased form, without the texts that name a person. The record keeps its
+// place, by the hash of the ID that it had. Redis keeps the old bytes in its append-only file until that is rewritten, and in snapshots.
 func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	if err := cmp.Or(j.opened(), ctx.Err(), rec.ReadyToErase()); err != nil {
 		return persist.Record{}, err

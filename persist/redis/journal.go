@@ -243,8 +243,8 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	return slices.Clone(j.secret), j.Flush(ctx) // an error if it is closed
 }
 
-// Get implements [persist.Journal]. With the record it reads the name of the bucket: if that is missing, Redis was emptied, and a missing record
-// proves nothing.
+// Get implements [persist.Journal]: it returns the record of this ID, or persist.ErrNotFound. With the record it reads the name of the bucket: if that is
+// missing, Redis was emptied, and a missing record proves nothing; the error is persist.ErrGone then.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
 	name := idOf(id)
 	b := j.of(name)

@@ -20,8 +20,8 @@ const (
 	chunkSize = 1 << 20 // bytes, about
 )
 
-// List implements [persist.Journal]. It reads a part at a time, and holds no connection while the loop body runs.
-// Records begun after the call are left out.
+// List implements [persist.Journal]: it yields the records that q selects, in the order of their begin. It reads a part at a time, and holds no connection
+// while the loop body runs. Records begun after the call are left out.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		l := listing{j: j, q: &q, erased: q.Erased(j.secret), rows: chunkRows / 8}

@@ -16,14 +16,16 @@ var _ persist.Notifier = (*Journal)(nil)
 // deafAdvice is the advice if SUBSCRIBE works and nothing arrives.
 const deafAdvice = "the server's users need the right to its channel, and a proxy has to pass on what is published"
 
-// Notify implements [persist.Notifier]. It publishes over one of the journal's connections.
+// Notify implements [persist.Notifier]: it wakes the listeners of the journal in other processes, as something may have become due. It publishes over one of
+// the journal's connections, and does not block.
 func (j *Journal) Notify() {
 	if j.wakes != nil {
 		j.wakes.Notify()
 	}
 }
 
-// Listen implements [persist.Notifier]. All listeners of this journal share one connection, which Options.MaxConns does not count.
+// Listen implements [persist.Notifier]: it calls heard at each notification, with nil, or with an error when it hears nothing any more, until ctx ends. All
+// listeners of this journal share one connection, and Options.MaxConns does not count that.
 func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
 	if j.wakes == nil {
 		return j.failed(persist.ErrClosed)
@@ -31,8 +33,8 @@ func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
 	return j.wakes.Listen(ctx, heard)
 }
 
-// notifier makes the journal's notifier. Redis has the channels of all its databases in one place, and a cluster those of all
-// its nodes: hence the number in the name of the channel.
+// notifier makes the hub that sends the journal's notifications to other processes and hears theirs. Redis has the channels of all its databases in one
+// place, and a cluster those of all its nodes: hence the number in the name of the channel.
 func (j *Journal) notifier(prefix string, db int) *notify.Hub {
 	channel := "{" + prefix + "}:wake:" + strconv.Itoa(db)
 	return notify.New(notify.Config{

@@ -43,7 +43,8 @@ func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, lea
 	return claimed, now, nil
 }
 
-// Renew implements [persist.Claimer]. The journal below has other ids, as the key in an ID can be hashed: they are translated there and back.
+// Renew implements [persist.Claimer]: it extends the leases of owner in the journal below, and returns the IDs of the records that owner still has. The
+// journal below has other IDs, as the key in an ID can be hashed: they are translated there and back.
 func (j *claiming) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, now time.Time, err error) {
 	known := make(map[persist.ID]persist.ID, len(ids))
 	stored := make([]persist.ID, len(ids))

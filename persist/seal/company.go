@@ -136,10 +136,12 @@ func (s *Sealer) join(j persist.Journal) (*company, error) {
 	return there, nil
 }
 
-// Attach implements [persist.Journal]. The value is shared by all users of this journal with the same keys.
+// Attach implements [persist.Journal]: it returns the value that all users of this journal with the same keys in this process share. The first call creates
+// it.
 func (j *journal) Attach(create func() any) any { return j.company.Attach(create) }
 
-// InProcess implements [persist.InProcess] as the journal below does.
+// InProcess implements [persist.InProcess]: it reports whether no other process can reach the journal, as the journal below says it; false if that says
+// nothing.
 func (j *claiming) InProcess() bool {
 	alone, is := persist.As[persist.InProcess](j.Journal)
 	return is && alone.InProcess()

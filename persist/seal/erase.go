@@ -8,8 +8,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Erase implements [persist.Eraser] over a journal that does. The record is sealed anew, with nothing of the old parts. A sealed part belongs to the new ID. Under a
-// HashKey that is made of the hash of the key.
+// Erase implements [persist.Eraser]: it replaces an ended record in the journal below by its erased form, without the texts that name a person. That is
+// sealed anew, with nothing of the old parts, for the new ID: a sealed part belongs to its ID. Under a HashKey the new ID is made of the hash of the key.
+// The journal below must be an Eraser.
 func (j *journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	below, can := persist.As[persist.Eraser](j.Journal)
 	if !can {

@@ -180,8 +180,8 @@ func (j *journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	return rec, nil
 }
 
-// Finish implements [persist.Journal]. A record that could not be unsealed ends as it is given (see persist.UnreadError): one still
-// sealed, and one in clear among sealed ones. The latter can only be abandoned.
+// Finish implements [persist.Journal]: it ends the encrypted record in the journal below. A record that could not be unsealed ends as it is given (see
+// persist.UnreadError): one still sealed, and one in clear among sealed ones. The latter can only be abandoned.
 func (j *journal) Finish(ctx context.Context, rec persist.Record) error {
 	if rec.Carrier == persist.CarrierSealed {
 		return j.Journal.Finish(ctx, rec)
@@ -198,9 +198,8 @@ func (j *journal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, rec, func(sealed persist.Record) error { return j.Journal.Forget(ctx, sealed) })
 }
 
-// Assign implements [persist.Journal]. The record is sealed anew for the other account, since a sealed part belongs to
-// its ID. The journal refuses a fingerprint by another sealing key as ErrInvalid: then the next key is tried, as in
-// change.
+// Assign implements [persist.Journal]: it gives the record to another account. It is sealed anew for that, since a sealed part belongs to its ID. The
+// journal refuses a fingerprint by another sealing key as ErrInvalid: then the next key is tried, as in change.
 func (j *journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	next := rec.Clone()
 	next.Account = account
@@ -270,7 +269,7 @@ func (j *journal) change(ctx context.Context, rec persist.Record, write func(sea
 	return err
 }
 
-// MarkReported implements [persist.Journal], in the journal below.
+// MarkReported implements [persist.Journal]: in the journal below it clears Unreported of an ended record, since a caller was told of the end.
 func (j *journal) MarkReported(ctx context.Context, id persist.ID) error {
 	return j.Journal.MarkReported(ctx, j.s.StoredID(id))
 }

@@ -9,8 +9,8 @@ import (
 
 // This file lists sealed records: a list by a sealed field is one list for each key.
 
-// List implements [persist.Journal]. Several keys and records in clear can need several listings of the journal below: they are merged by Seq. A
-// record that cannot be decrypted yields an error of its own, and the listing goes on.
+// List implements [persist.Journal]: it yields the records that q selects, decrypted. Several keys and records in clear can need several listings of the
+// journal below: they are merged by number (Seq). A record that cannot be decrypted yields an error of its own, and the listing goes on.
 func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	lists := make([]iter.Seq2[persist.Record, error], 0, 1)
 	for _, below := range j.queries(q) {

@@ -16,8 +16,8 @@ func CountQuery(d Dialect) string {
 		d.By(CountIndex) + " WHERE state < 2 GROUP BY state, hold_reason UNION ALL SELECT -1, '', COUNT(*), 0, NULL FROM " + d.Records() + " WHERE " + d.Owed()
 }
 
-// Count implements [persist.Counter]. It reads the index entries of all unfinished records and of owed results, and nothing of others. A row of the
-// result with a negative state has the number of owed results.
+// Count implements [persist.Counter]: it returns the numbers of pending and held records and of owed results, the begin of the oldest unfinished record, and
+// the next due time. It reads the index entries of these records alone. A row of the result with a negative state has the number of owed results.
 func (j *Journal) Count(ctx context.Context) (c persist.Counts, err error) {
 	if j == nil {
 		return c, errNotOpened

@@ -12,7 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
-// Erase implements [persist.Eraser]. It is one statement. The row keeps its id, which is a hash of the ID that the record had, without a secret. The engine keeps the old row until a vacuum or a purge, and in its log.
+// Erase implements [persist.Eraser]: one statement replaces an ended record by its erased form, without the texts that name a person. The row keeps its id,
+// a hash of the ID that the record had, without a secret. The engine keeps the old row until a vacuum or a purge, and in its log.
 func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	if j == nil {
 		return persist.Record{}, errNotOpened

@@ -14,8 +14,8 @@ import (
 // secretFact is the name of the fact with the journal's secret. It has a dot; the names of Fact have none.
 const secretFact = "journal.secret"
 
-// Secret implements [persist.Journal]. The first call of all processes makes the secret and stores it as a fact; every other call finds it. A journal
-// opened for reading makes none: then the error is persist.ErrReadOnly.
+// Secret implements [persist.Journal]: it returns the journal's random secret, the key for digests in its records. The first call of all processes makes it
+// and stores it as a fact; every other call finds it. A journal opened for reading makes none: then the error is persist.ErrReadOnly.
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	if j == nil {
 		return nil, errNotOpened

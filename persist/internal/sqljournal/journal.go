@@ -61,7 +61,8 @@ func New(c Config) *Journal {
 // errNotOpened is the error of a nil Journal.
 var errNotOpened = fmt.Errorf("journal: not opened: %w", persist.ErrClosed)
 
-// Attach implements [persist.Journal]. A journal that was not opened keeps no value: each call creates one.
+// Attach implements [persist.Journal]: it returns the value that all users of this journal in this process share. The first call creates it. A journal that
+// was not opened keeps no value: each call creates one.
 func (j *Journal) Attach(create func() any) any {
 	if j == nil {
 		var nobody persist.Attachment
@@ -143,9 +144,9 @@ func NewBegun(ctx context.Context, rec *persist.Record) (*Row, error) {
 	return NewRow(&begun), nil
 }
 
-// Begin implements [persist.Journal]. The first try may share a statement with other calls. If that does not settle it, or if the row exists, the
-// record is begun by a statement of its own. A begin whose statement may still reach the server later is noted in landing: its record must not be
-// forgotten meanwhile.
+// Begin implements [persist.Journal]: it creates the record (created is true), or returns the existing one of its ID. The first try may share a statement
+// with other calls. If that does not settle it, or if the row exists, it makes a statement of its own. A begin whose statement may still reach the server
+// later is noted in landing: its record must not be forgotten meanwhile.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if j == nil {
 		return persist.Record{}, false, errNotOpened
@@ -257,7 +258,7 @@ func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, cr
 	return existing, false, err
 }
 
-// Get implements [persist.Journal]. Simultaneous calls share a statement.
+// Get implements [persist.Journal]: it returns the record of this ID, or persist.ErrNotFound. Simultaneous calls share a statement.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
 	if j == nil {
 		return persist.Record{}, errNotOpened

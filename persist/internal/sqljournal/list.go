@@ -103,13 +103,12 @@ func (j *Journal) selectingOf(q, erased *persist.Query) condition {
 	return c
 }
 
-// List implements [persist.Journal]. It reads a page at a time, and holds no connection
-// while the loop body runs. Records begun after the call are left out.
+// List implements [persist.Journal]: it yields the records that q selects, in the order of their numbers (Seq). It reads a page at a time, and holds no
+// connection while the loop body runs. Records begun after the call are left out.
 //
-// A committed record can not be numbered while another transaction has locked it. In a query for one key or for
-// unresolved records, such a record has Seq 0 and comes last. Other queries leave it out, and then end with an error,
-// unless q.After is set: the record will have a later number. A journal opened for reading yields all records without
-// a number, first.
+// A committed record can not be numbered while another transaction has locked it. In a query for one key or for unresolved records, such a record has Seq 0
+// and comes last. Other queries leave it out, and then end with an error, unless q.After is set: the record will have a later number. A journal opened for
+// reading yields all records without a number, first.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		if j == nil {

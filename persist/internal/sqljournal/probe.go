@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Probe implements [persist.Prober]. It returns the record, as Get does. Without a record, it waits for open transactions that have begun one: it
-// inserts a record of the ID, which has to wait for them, and rolls the insert back.
+// Probe implements [persist.Prober]: it returns the record of this ID, as Get does; but its ErrNotFound proves that nobody has begun one. Without a record,
+// it waits for open transactions that have begun one: it inserts a record of the ID, which has to wait for them, and rolls the insert back.
 func (j *Journal) Probe(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := j.Get(ctx, id)
 	if !errors.Is(err, persist.ErrNotFound) {

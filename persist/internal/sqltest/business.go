@@ -23,7 +23,7 @@ import (
 // BeginFunc begins a record in a transaction.
 type BeginFunc func(ctx context.Context, tx *sql.Tx, rec persist.Record) (persist.Record, bool, error)
 
-// orders makes a table for business rows beside that of the journal, and returns its name.
+// orders makes a table of orders beside that of the journal, for the business rows that a program writes together with an operation, and returns its name.
 func (e Engine) orders(t testing.TB) string {
 	t.Helper()
 	table := strings.TrimSuffix(e.Records, "oncehttp_record")

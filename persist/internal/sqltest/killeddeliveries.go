@@ -57,7 +57,7 @@ type mortal struct {
 // Unwrap returns the journal inside, for persist.As.
 func (m *mortal) Unwrap() persist.Journal { return m.Journal }
 
-// Finish implements [persist.Journal]. The process dies before it or after it, if the test has chosen that step.
+// Finish implements [persist.Journal]: it ends the record in the journal inside. The process dies before it or after it, if the test has chosen that step.
 func (m *mortal) Finish(ctx context.Context, rec persist.Record) error {
 	dieAt("before the end", m.step)
 	err := m.Journal.Finish(ctx, rec)
@@ -65,7 +65,8 @@ func (m *mortal) Finish(ctx context.Context, rec persist.Record) error {
 	return err
 }
 
-// Postpone implements [persist.SharedResults]. The process dies before it or after it, if the test has chosen that step.
+// Postpone implements [persist.SharedResults]: in the journal inside it sets the time from which a result is handed to OnResult again. The process dies
+// before it or after it, if the test has chosen that step.
 func (m *mortal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	dieAt("before the take", m.step)
 	ok, err := m.results.Postpone(ctx, id, revision, from)
@@ -73,7 +74,8 @@ func (m *mortal) Postpone(ctx context.Context, id persist.ID, revision uint64, f
 	return ok, err
 }
 
-// MarkDelivered implements [persist.Results]. The process dies before it or after it, if the test has chosen that step.
+// MarkDelivered implements [persist.Results]: in the journal inside it marks a result as handed to OnResult. The process dies before it or after it, if the
+// test has chosen that step.
 func (m *mortal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	dieAt("before the mark", m.step)
 	ok, err := m.results.MarkDelivered(ctx, id, revision)

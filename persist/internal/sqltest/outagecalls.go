@@ -52,7 +52,8 @@ func leased(j persist.Journal, rec persist.Record) persist.Record {
 // asIs returns rec without a Begin, for a call that begins the record itself.
 func asIs(_ persist.Journal, rec persist.Record) persist.Record { return rec }
 
-// calls returns the journal's methods that send a statement to the database, by name, for tests that break the connection during each.
+// calls returns the journal's methods that send a statement to the database, by name, for tests that break the connection during each. Each has three steps:
+// before prepares a record, run makes the call, and after checks the record.
 func calls() map[string]call {
 	all := changes()
 	maps.Copy(all, passes())
@@ -67,7 +68,8 @@ func at(revision uint64, state persist.State) func(persist.Record, error) bool {
 	}
 }
 
-// changes returns the calls that change one record, for tests that break the connection during each.
+// changes returns the calls that change one record, for tests that break the connection during each. Each has three steps: before prepares the record, run
+// makes the call, and after checks the record.
 func changes() map[string]call {
 	ctx := context.Background()
 	return map[string]call{
@@ -94,7 +96,8 @@ func changes() map[string]call {
 	}
 }
 
-// passes returns the calls that change all records that they find, for tests that break the connection during each.
+// passes returns the calls that change all records that they find, for tests that break the connection during each. Each has three steps: before prepares a
+// record, run makes the call, and after checks the record.
 func passes() map[string]call {
 	ctx := context.Background()
 	return map[string]call{
@@ -133,7 +136,8 @@ func passes() map[string]call {
 	}
 }
 
-// reads returns the calls that change nothing, for tests that break the connection during each.
+// reads returns the calls that change nothing, for tests that break the connection during each. Each has three steps: before prepares a record, run makes
+// the call, and after checks the record.
 func reads() map[string]call {
 	ctx := context.Background()
 	return map[string]call{
