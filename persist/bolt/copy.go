@@ -131,8 +131,9 @@ func readCopy(f io.ReaderAt, size, at int64, h head) (*commitCopy, error) {
 	return c, nil
 }
 
-// ReadAt implements [io.ReaderAt]. A commit first copies the pages that it will overwrite to the end of the file. After a crash during the commit,
-// ReadAt returns the file with these copies in their old places: the content before the commit.
+// ReadAt implements [io.ReaderAt]: it reads the file with the parts of the copy in their old places. Open copies the pages of the newest commit behind the
+// end of the file before it writes them once more. If a crash cuts that off, these pages may hold anything, and the next Open reads the commit by this
+// method.
 func (c *commitCopy) ReadAt(b []byte, at int64) (int, error) {
 	n, err := c.f.ReadAt(b, at)
 	i, _ := slices.BinarySearchFunc(c.parts, at, func(p copied, at int64) int { return int(min(max(p.at+p.size-1-at, -1), 1)) })

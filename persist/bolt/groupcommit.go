@@ -157,9 +157,9 @@ func joinTime(sync time.Duration) time.Duration {
 	return min(max(sync/5, joinMin), joinMax)
 }
 
-// waitForJoiners waits until all callers served by the last commit are back: half a batch costs as much as
-// a whole one. The last to join ends the wait. It blocks instead of yielding, or the scheduler would find
-// work in this goroutine and would not run the others. The caller holds mu, and does so on return.
+// waitForJoiners waits until all callers served by the last commit are back, for wait at most: half a batch costs as much as a whole one. The last to join
+// ends the wait. It blocks instead of yielding, or the scheduler would find work in this goroutine and would not run the others. The caller holds mu, and
+// does so on return.
 func (j *Journal) waitForJoiners(wait time.Duration) {
 	full := make(chan struct{})
 	j.waiters.full = full

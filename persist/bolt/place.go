@@ -34,8 +34,8 @@ type place struct {
 // placeEvery is how often the path is looked at, at most.
 const placeEvery = time.Second
 
-// check compares the open file with the path, at most once in placeEvery, and returns the result of the last comparison. An error matches
-// persist.ErrGone: the file was moved or replaced. If doubtful is true, the file at the path may be a copy of the open one, and the caller checks
+// check compares the open file with the path, at most once in placeEvery unless it is doubtful, and returns the result of the last comparison. An error
+// matches persist.ErrGone: the file was moved or replaced. If doubtful is true, the file at the path may be a copy of the open one, and the caller checks
 // again after its commit: a copy lacks that commit.
 func (p *place) check() (doubtful bool, err error) {
 	p.mu.Lock()
@@ -49,9 +49,9 @@ func (p *place) check() (doubtful bool, err error) {
 // doubtful reports whether the file at the path may be a copy of the open one.
 func (p *place) doubtful() bool { return p.other != nil && !p.shown }
 
-// look compares the open file with the file at the path. It returns an error if another file is at the path: then the journal must not write any
-// more, since another process would not find its file. If look cannot find something out, this is no error. Another file at the path is read once,
-// and remembered in p.other.
+// look compares the open file with the file at the path. It returns an error if another file is at the path: then the journal must not write any more, since
+// another process would not find its file. If look cannot find something out, this is no error. Another file with the same commits may be the open one, and
+// is remembered in p.other.
 func (p *place) look() error {
 	mine, err := p.file.Stat()
 	if err != nil {

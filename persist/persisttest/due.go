@@ -125,7 +125,8 @@ func dueReopened(k *check) {
 	}
 }
 
-// dueNext is the case due/next. A journal without leases also returns the next due time after a moment.
+// dueNext is the case due/next. A journal without leases also returns Next, the first due time after the moment that the query names (DueBy): a record being
+// run must not hide it.
 func dueNext(k *check) {
 	j := k.journal()
 	due, ok := persist.As[persist.DueTimes](j)

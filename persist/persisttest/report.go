@@ -42,8 +42,8 @@ func (k *check) unreported(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
-// told calls MarkReported and requires all fields except the mark to be unchanged.
-// The journal may choose the revision.
+// told calls MarkReported (a caller was told of the end), and requires all fields except the mark Unreported to be unchanged. The journal may choose the
+// revision. It returns the record as the journal has it.
 func (k *check) told(j persist.Journal, r persist.Record) persist.Record {
 	if err := j.MarkReported(context.Background(), r.ID); err != nil {
 		k.fatalf("MarkReported of %q: %v", r.ID, err)

@@ -125,8 +125,8 @@ func bytesOf(v any) []byte {
 // progress, body, body of the answer.
 const everyPart = "hipba"
 
-// fields returns the names of a record's fields in the Redis hash of its bucket. Each letter in which stands for a part of the record, such as its
-// body.
+// fields returns the names of a record's fields in the Redis hash of its bucket, one for each letter in which. A letter stands for a part of the record: h
+// its head, i its intent, p its progress, b its body, a its answer.
 func fields(id, which string) []string {
 	names := make([]string, len(which))
 	for i, part := range which {

@@ -41,9 +41,9 @@ type company struct {
 	sends      atomic.Int32
 }
 
-// Company lets clients of different Configs share a journal on a server, each with a connection of its own. It checks the rules of
-// the facts in a record, of the same request, of local settings, and of windows, keeping and pauses. open opens a new journal, and
-// then the same one anew.
+// Company lets clients of different Configs share a journal on a server, each with a connection of its own. It checks the rules of the facts in a record, of
+// the same request, of local settings, and of windows, keeping and pauses. opener is called for each test, and returns open: that opens a new journal, and
+// the next time the same one anew.
 func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
 	for _, pair := range testrun.Some(slices.Concat(companyOfRecords(), companyOfRequests(), companyOfLocals(), companyOfTimes(), companyOfKeeping(), companyOfKeys(), companyOfReaders(), companyOfActs()), 3) {
 		t.Run(pair.name, func(t *testing.T) {

@@ -38,8 +38,9 @@ func cannots() []cannot {
 	}
 }
 
-// WhoCannot tests two workers on a journal. The first one lacks something that the operations need, and must claim nothing. The second one lacks
-// nothing, and must send all at once. open opens a new journal at its first call, and the same one again later, as another process would.
+// WhoCannot tests two workers on a journal. The first one lacks something that the operations need, and must claim nothing. The second one lacks nothing,
+// and must send all at once. opener is called for each test, and returns open: that opens a new journal, and the next time the same one, as another process
+// would.
 func WhoCannot(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
 	for _, c := range cannots() {
 		t.Run(c.name, func(t *testing.T) {
