@@ -31,7 +31,7 @@ import (
 // settings cannot be set back is closed.
 //
 // Rotated credentials are set by the connector of the DB (mysql.BeforeConnect of the driver). If the server refuses the
-// credentials of a new connection, it is made again, up to twice.
+// credentials of a new connection, it is made again, up to four times.
 //
 // Errors: ErrOptions for no DB, a MaxConns larger than the DB's, or a DSN without a database; ErrSchema; ErrVolatile; those of the server; the
 // context's.

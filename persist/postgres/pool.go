@@ -29,7 +29,7 @@ import (
 // The settings of the pool's sessions are the program's own, and stay as they are. With synchronous_commit = off, each
 // write sets it for its own transaction. A pool of read-only sessions, and a server with fsync = off, are refused,
 // here and in each write. If the server refuses the credentials of a new connection, the pool makes it again, up to
-// twice, with a new call of its BeforeConnect.
+// four times, with a new call of its BeforeConnect.
 //
 // Errors: ErrOptions for no pool, Options.BeforeConnect or a MaxConns larger than the pool's; ErrSchema; ErrVolatile;
 // persist.ErrReadOnly; those of the server; the context's.

@@ -106,9 +106,9 @@ func (j *Journal) selectingOf(q, erased *persist.Query) condition {
 // List implements [persist.Journal]: it yields the records that q selects, in the order of their numbers (Seq). It reads a page at a time, and holds no
 // connection while the loop body runs. Records begun after the call are left out.
 //
-// A committed record can not be numbered while another transaction has locked it. In a query for one key or for unresolved records, such a record has Seq 0
-// and comes last. Other queries leave it out, and then end with an error, unless q.After is set: the record will have a later number. A journal opened for
-// reading yields all records without a number, first.
+// A committed record can not be numbered while another transaction has locked it. In a query for one key, for unresolved records or for owed results, such a
+// record has Seq 0 and comes last. Other queries leave it out, and then end with an error, unless q.After is set: the record will have a later number. A
+// journal opened for reading yields all records without a number, first.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		if j == nil {
@@ -202,9 +202,9 @@ func (l *listing) next(ctx context.Context) ([]Row, error) {
 	return page, err
 }
 
-// nextNumbered reads the next page of records that have a number (the order of a listing) or get one now. Records locked by other transactions cannot
-// get one. A listing for one key or for unresolved records has them at its end; any other ends with an error if there are some. A short listing needs
-// one statement only, if all its records have numbers.
+// nextNumbered reads the next page of records that have a number (the order of a listing) or get one now. Records locked by other transactions cannot get
+// one. A short listing (for one key, for unresolved records or for owed results) has them at its end; any other ends with an error if there are some. A
+// short listing needs one statement only, if all its records have numbers.
 func (l *listing) nextNumbered(ctx context.Context) ([]Row, error) {
 	if l.j.readOnly {
 		return l.nextReadOnly(ctx)
