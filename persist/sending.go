@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// AddAttempt appends a to the history, and drops the oldest if there are more
-// than HistoryMax. It never writes into an array shared with another record.
+// AddAttempt appends a to the history, and drops the oldest attempt if there are more than HistoryMax. A longer error text than AttemptErrorBytesMax is cut.
+// It never writes into an array shared with another record.
 func (r *Record) AddAttempt(a Attempt) {
 	if len(a.Error) > AttemptErrorBytesMax {
 		a.Error = strings.ToValidUTF8(a.Error[:AttemptErrorBytesMax], "")

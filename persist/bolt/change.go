@@ -103,8 +103,8 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	return c.seq
 }
 
-// Update implements [persist.Journal]: it replaces an unfinished record at its revision, and returns it at the next one, durable. Others see the new
-// revision in memory at once; a Begin or Get of the same ID waits for the commit if it needs the revision durable.
+// Update implements [persist.Journal]: it replaces an unfinished record at its revision, and returns it at the next one once that is durable. Others see the
+// new revision in memory at once; a Begin of the same ID, and a Finish, wait for its commit.
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, err
