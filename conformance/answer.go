@@ -45,7 +45,7 @@ const (
 	redirected  kind = "redirect"
 )
 
-// outcome reports whether the answer says that the work is done.
+// outcome reports whether the answer says that the work is done: by this request (done), or by an earlier one with the same key (alreadyDone).
 func (a *answer) outcome() bool { return a.kind == done || a.kind == alreadyDone }
 
 // String returns the answer in a few words, for the report.
@@ -71,8 +71,8 @@ func (a *answer) String() string {
 // names reports whether the answer has an id or a Location that tells effects apart.
 func (a *answer) names() bool { return a.id != "" || a.place != "" }
 
-// sameOutcome compares the names in two answers: their ids, or else their Locations. "Already
-// done" is the same as any other. Without a name in common, known is false and same is true.
+// sameOutcome reports whether two answers are about the same effect. It compares their ids, or else their Locations; "already done" agrees with any
+// other. known is false if they have no name in common: same is then true, so that a difference is only reported with proof.
 func sameOutcome(a, b *answer) (same, known bool) {
 	if a.kind == alreadyDone || b.kind == alreadyDone {
 		return true, true
@@ -86,8 +86,9 @@ func sameOutcome(a, b *answer) (same, known bool) {
 	return true, false
 }
 
-// read judges the answer a by its status, header and body, and fills in its kind, throttled, replayed, and the names of its effect: id and Location.
-// Before the probe has ended, the names are not yet known to tell effects apart.
+// read judges the answer a by its status, header and body, and fills in its kind (its meaning), throttled (a rate limit may have refused it),
+// replayed (it has the mark of a repeat), and the names of its effect: id and Location. Before the probe, the first few plain operations, has ended,
+// the names are not yet known to tell effects apart.
 func (r *runner) read(a *answer) {
 	a.kind = classify(r.o.Profile, a)
 	a.throttled = r.limited(a)
@@ -103,9 +104,9 @@ func (r *runner) read(a *answer) {
 	}
 }
 
-// classify returns the meaning of an answer: by the profile's matchers, else by its status.
-// 409, 423, 425 and 429 count as "in progress" under every profile, so that the suite waits; a
-// case checks whether the profile declares it.
+// classify returns the meaning of an answer: by the profile's matchers, else by its status, where 303 is a success like 2xx. 409, 423, 425 and 429
+// count as "in progress" under every profile, so that the suite waits and asks again; a case of its own checks whether the profile declares that
+// status.
 func classify(p *profile.Profile, a *answer) kind {
 	for _, m := range []struct {
 		list []profile.Matcher

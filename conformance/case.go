@@ -97,9 +97,8 @@ func (r *runner) missing(n Need) string {
 	return ""
 }
 
-// Limit returns the longest time of one try of the case with these options. A longer try is
-// cut short and inconclusive. It includes one wait of Options.Settle for a key that does not
-// resolve.
+// Limit returns the longest time of one try of the case with these options. A longer try is cut short and inconclusive. It is made of four answers,
+// one wait of Options.Settle for a key that does not resolve, and the case's own waits, twice: for an expiry, a restart, or its many requests.
 func (c *Case) Limit(o Options) time.Duration {
 	o = o.withDefaults()
 	limit := o.Settle + 4*o.AnswerTimeout
@@ -153,7 +152,7 @@ func IDs() []string {
 	return ids
 }
 
-// Find returns the case with that id: of the book, of the search (Relations) or of volume
+// Find returns the case with that id: one of the ordinary cases (Cases), of the random search (Relations), or of the runs with very many requests
 // (Volumes). It returns false if there is none.
 func Find(id string) (Case, bool) {
 	all := slices.Concat(Cases(), Relations(), Volumes())

@@ -96,8 +96,8 @@ func tooLong(x *trial) {
 	x.keptOnce(op, a)
 }
 
-// oddKeys returns values that are no keys in any published format, each beginning with base,
-// or with a quote and base. Some servers accept some of them.
+// oddKeys returns values that are no keys in any published format, each beginning with base, or with a quote and base. what describes the value for
+// the report; line is the value of the header as sent. Some servers accept some of them.
 func oddKeys(base string) []struct{ what, line string } {
 	return []struct{ what, line string }{
 		{"a space", base + " b"},
@@ -110,7 +110,8 @@ func oddKeys(base string) []struct{ what, line string } {
 	}
 }
 
-// invalidIs4xx sends an operation with each of several invalid keys. The target may refuse or take them, but not answer with a server error.
+// invalidIs4xx sends an operation with each of several invalid keys. The target may refuse or take them, but not answer with a server error. A closed
+// connection counts as a refusal.
 func invalidIs4xx(x *trial) {
 	for _, odd := range oddKeys(x.newOperation().key) {
 		a := x.do(spelled(x.newOperation(), odd.line), odd.what)
@@ -144,8 +145,8 @@ func invalidNotExecuted(x *trial) {
 	}
 }
 
-// errorOrOwn returns the harm of an answer that should be a success: errored for a server
-// error, else the case's own.
+// errorOrOwn returns the harm (the damage that a finding shows) of an answer that should be a success: errored for a server error, else ownHarm, the
+// subject of the case itself.
 func errorOrOwn(a *answer) harm {
 	if a.status >= 500 {
 		return errored

@@ -33,8 +33,8 @@ type round struct {
 // wide reports whether this round sends the full number of requests at once (burstWidth), and not the smaller number of the later rounds.
 func (b *round) wide() bool { return b.width == burstWidth }
 
-// keptOut reports whether the round shows nothing: no duplicate had an outcome, and a rate
-// limit answered one, or the server closed all connections.
+// keptOut reports whether the round of simultaneous requests shows nothing: no duplicate had an outcome, and a rate limit answered one, or the server
+// closed all connections. Such a round does not count, for or against the server.
 func (b *round) keptOut() bool {
 	return !slices.ContainsFunc(b.answers, (*answer).outcome) &&
 		(slices.ContainsFunc(b.answers, func(a *answer) bool { return a.throttled }) ||
@@ -94,8 +94,8 @@ func (x *trial) rounds(from, lanes int) []*round {
 	return all
 }
 
-// countRounds returns the effects of each round so far, parallel to rounds; -1 means none yet,
-// or no counter. It registers a claim for each, for late effects.
+// countRounds returns the effects of each round so far, parallel to rounds; -1 means none yet, or no counter, so that judgeRound does not judge by
+// it. It registers a claim (a first count, compared with another one at the end of the case) for each, for late effects.
 func (x *trial) countRounds(rounds []*round) []int {
 	counts := make([]int, len(rounds))
 	if x.counts() {
@@ -117,8 +117,8 @@ func (x *trial) countRounds(rounds []*round) []int {
 	return counts
 }
 
-// judgeRound judges one round with n effects; a negative n means no count. False: a violation,
-// or nothing could be decided, and the case ends.
+// judgeRound judges one round of simultaneous duplicates, of which n effects were counted; a negative n means no count. It returns false if the case
+// ends here: it found a violation, or could decide nothing. The requests of the first round are kept as evidence also if all is right.
 func (x *trial) judgeRound(b *round, n int) bool {
 	given := slices.ContainsFunc(b.answers, (*answer).outcome)
 	if !given {

@@ -93,8 +93,8 @@ func (x *trial) notExecuted(op *operation, a *answer, what string) {
 	x.wantEffects(op, 0, what)
 }
 
-// conflictNotSilent checks that another body under the same key does not get the first
-// outcome. A success without an effect of its own counts as that.
+// conflictNotSilent checks that another body under the same key does not get the first outcome. A success without an effect of its own counts as
+// that. So does, if nobody counts effects, a success that names nothing although the first answer did.
 func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	if answered.kind != done {
 		x.want(true, "", "%s", answered)
@@ -133,7 +133,8 @@ func conflictStatus(x *trial, _, _ *operation, _, answered *answer) {
 	x.want(slices.Contains(strings.Split(expected, " or "), fmt.Sprint(answered.status)), "a refusal with "+expected, "%s", answered)
 }
 
-// expectedStatuses returns the statuses by which the profile's API refuses another request under a used key, joined by " or ".
+// expectedStatuses returns the statuses by which the profile's API refuses another request under a used key, joined by " or ": those of Mismatch,
+// else those of AlreadyDone. If the profile states none, it is 400 for OASIS Repeatable Requests, else the 422 of the draft.
 func expectedStatuses(p *profile.Profile) string {
 	var all []string
 	for _, list := range [][]profile.Matcher{p.Mismatch, p.AlreadyDone} {
@@ -154,8 +155,8 @@ func expectedStatuses(p *profile.Profile) string {
 	return "422"
 }
 
-// conflictShape checks that a program can read the refusal of a key that was used for another request; see wantShape. A success, or an
-// error of the server, is no refusal, and skips the case.
+// conflictShape checks that a program can read the refusal of a key that was used for another request: problem details, or a link to a description
+// (wantShape). A success, or an error of the server, is no refusal, and skips the case.
 func conflictShape(x *trial, _, _ *operation, _, answered *answer) {
 	if answered.kind == done || answered.kind == broken {
 		x.skip("it was not refused: %s", answered)
@@ -183,7 +184,8 @@ func (x *trial) wantShape(a *answer) {
 	x.should(fine, "problem details, or a Link with rel=describedby", "%s of type %q", extent(a.body), kind)
 }
 
-// conflictNoLeak checks that the refusal of another request under a used key shows neither the reference nor the id of the first request.
+// conflictNoLeak checks that the refusal of another request under a used key shows neither the reference nor the id of the first request. Texts under
+// four bytes are left out: they may stand in any body by chance.
 func conflictNoLeak(x *trial, op, _ *operation, first, answered *answer) {
 	if answered.kind == done || answered.kind == alreadyDone {
 		x.skip("it was not refused: %s", answered)
@@ -198,8 +200,8 @@ func conflictNoLeak(x *trial, op, _ *operation, first, answered *answer) {
 	}
 }
 
-// lateDifference sends a large body twice under one key, the second time with one byte near
-// its end changed: it must be refused.
+// lateDifference sends a large body twice under one key, the second time with one byte near its end changed: it must be refused. So it finds servers
+// that compare only the beginning of a body.
 func lateDifference(x *trial) {
 	op, first, ok := x.firstLarge()
 	if !ok {

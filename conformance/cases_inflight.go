@@ -87,8 +87,8 @@ func retryAfterCases() []Case {
 	}
 }
 
-// onOverlap returns a case that sends a request and, while the server works on it, n duplicates, and calls check with the answers. If they did not
-// overlap, the case is inconclusive.
+// onOverlap returns a case that sends a request and, while the server works on it, n duplicates, and calls check with the answers: the leader's (the
+// first request) and the followers' (the duplicates). If they did not overlap, the case is inconclusive.
 func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 	return func(x *trial) {
 		if v, ok := x.overlapped(same(n)); ok {
@@ -97,8 +97,8 @@ func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 	}
 }
 
-// converges checks the answers to duplicates (followers) of a request at work (the leader): none has another outcome than the leader, and a later
-// repeat gets the leader's.
+// converges checks the answers to duplicates (followers) of a request at work (the leader): none has another outcome than the leader, or one while
+// three quarters of the work were not over yet, and a later repeat gets the leader's. A key that does not resolve is left to another case.
 func converges(x *trial, v *overlap) {
 	for _, a := range v.followers {
 		if same, known := sameOutcome(v.leader, a); a.kind == done && known {
@@ -118,8 +118,8 @@ func converges(x *trial, v *overlap) {
 	}
 }
 
-// statusOrWait checks the answer to a duplicate while the leader runs: the declared "in
-// progress", or the leader's outcome once there is one.
+// statusOrWait checks the answer to a duplicate while the first request (the leader) is at work: the declared "in progress", or the leader's outcome
+// once there is one. A success before three quarters of the work were over must name what the leader's answer names.
 func statusOrWait(x *trial, v *overlap) {
 	a := v.followers[0]
 	p := x.r.o.Profile
@@ -244,8 +244,8 @@ func inflightOtherBody(x *trial) {
 	x.wantEffects(v.op, 1, "the leader")
 }
 
-// refusalNotConfirmed sends a duplicate while the first request is at work, and that is
-// refused in the end: the duplicate must not be a success.
+// refusalNotConfirmed sends a duplicate while the first request is at work, and that is refused in the end: the duplicate must not be a success. If
+// they may not have met, it tries again with three times the work; at last the case is skipped.
 func refusalNotConfirmed(x *trial) {
 	hold := x.r.o.Hold
 	for range holdTriesMax {
@@ -264,8 +264,8 @@ func refusalNotConfirmed(x *trial) {
 	x.skip("a request that fails could not be held for %v (--delay-query with --fail-query)", hold/3)
 }
 
-// refusedInTheEnd makes one try of refusalNotConfirmed: a slow request that is refused in the end, with a duplicate while it is at work. proved is
-// false if the duplicate may not have met it at work.
+// refusedInTheEnd makes one try of refusalNotConfirmed: a slow request (the leader) that is refused with 402 in the end, with a duplicate (the
+// follower) while it is at work. v holds both answers. proved is false if the duplicate may not have met it at work.
 func (x *trial) refusedInTheEnd(hold time.Duration) (v *overlap, proved bool) {
 	v = &overlap{op: x.newOperation(), hold: hold}
 	gate := x.r.steering.hold(v.op, hold)

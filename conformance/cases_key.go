@@ -150,8 +150,8 @@ func missingNotMerged(x *trial) {
 	x.wantEffects(op, 2, "both requests without a key")
 }
 
-// strangerServed reports whether there is a second caller, and operations of that caller
-// succeed. If not, nothing can be learnt from one.
+// strangerServed reports whether there is a second caller (Options.As), and an operation of that caller succeeds. If not, a refusal of the second
+// caller shows nothing about keys.
 func (x *trial) strangerServed() bool {
 	if x.r.o.As == nil {
 		return false
@@ -213,8 +213,8 @@ func (x *trial) mismatchAnswer() func(*answer) bool {
 	}
 }
 
-// apart sends two operations under each pair of keys that differ a little: both must be
-// executed, or both refused. It returns the number of pairs whose first key was accepted.
+// apart sends two operations under each pair of keys that differ a little: both must be executed, or both refused. A text of a pair stands behind a
+// new key, or around it where it holds ^. It returns the number of pairs whose first key was accepted: 0 means that nothing was tested.
 func (x *trial) apart(pairs [][2]string) (taken int) {
 	for _, pair := range pairs {
 		base := x.newOperation().key
@@ -234,10 +234,9 @@ func glue(base, text string) string {
 	return base + text
 }
 
-// distinct sends two operations under two keys. If the first succeeds, the second must not be
-// taken for its repeat or for a mismatch; a refusal of the second key itself is right. It
-// returns true if the first succeeded, so that this could be checked. Server errors warn only:
-// the keys are unusual.
+// distinct sends two operations under two keys that differ a little. If the first succeeds, the second must not be taken for its repeat or for a
+// mismatch; a refusal of the second key itself is right. It returns true if the first succeeded, so that this could be checked. Server errors warn
+// only: the keys are unusual.
 func (x *trial) distinct(keys [2]string) bool {
 	var ops [2]*operation
 	var got [2]*answer

@@ -81,9 +81,9 @@ func uploadCases() []Case {
 	}
 }
 
-// aborted sends an operation that takes long, closes the connection during the work, and sends it again until the key has a final answer. It calls
-// check with that. If the repeat may have come before the first request, it tries again with a longer work; at last the case is inconclusive, without
-// a call of check.
+// aborted sends an operation that takes long (hold), closes the connection during the work, and sends it again until the key has a final answer. It
+// calls check with that. If the repeat may not have met the first request at work, it tries again with a longer work; at last the case is
+// inconclusive, without a call of check.
 func (x *trial) aborted(check func(op *operation, hold time.Duration, again *answer)) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -208,8 +208,8 @@ func truncatedRepeat(x *trial) {
 	}
 }
 
-// slowUpload begins an upload, sends the same operation on another connection, then ends the
-// upload: both get one outcome, and there is one effect.
+// slowUpload begins an upload, sends the same operation on another connection, then ends the upload: both get one outcome, and there is one effect. A
+// server may let the quick one wait for the slow one; after half a second the upload ends in any case.
 func slowUpload(x *trial) {
 	op := x.newOperation()
 	l := x.dial("slow")
@@ -254,8 +254,8 @@ func resetOrFin(x *trial) {
 	}
 }
 
-// onceIf checks for one effect of op if its key has resolved, else for one at most. what names
-// it in the report.
+// onceIf checks for one effect of op if its key has resolved (a repeat got the outcome), else for one at most. what names the operation in the
+// report.
 func (x *trial) onceIf(resolved bool, op *operation, what string) {
 	if resolved {
 		x.wantEffects(op, 1, what)
@@ -338,7 +338,8 @@ func (x *trial) takesChunked() bool {
 	return x.doFramed(x.newOperation(), chunked, "chunked, under a key of its own").outcome()
 }
 
-// keepAlive sends an operation three times on one connection, and once on another. Each repeat gets the first outcome.
+// keepAlive sends an operation three times on one connection, and once on another. Each repeat gets the first outcome. A server that closes its
+// connections skips the case; only the repeat on the fresh one is then judged.
 func keepAlive(x *trial) {
 	op := x.newOperation()
 	l := x.dial("kept")

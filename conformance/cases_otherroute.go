@@ -39,9 +39,8 @@ func otherRouteCases() []Case {
 	}
 }
 
-// onceElsewhere sends an operation with a change twice under one key, and checks for one
-// outcome and one effect. If the first is refused the case is inconclusive, and points at
-// flag.
+// onceElsewhere sends an operation with a change (another path, caller or method) twice under one key, and checks for one outcome and one effect. If
+// the first is refused the case is inconclusive, and its reason names flag, the option that may be wrong.
 func (x *trial) onceElsewhere(flag string, change func(*operation)) {
 	op := x.changedOperation(change)
 	first := x.do(op, "the first")

@@ -92,10 +92,9 @@ const (
 	stuckError = "locked"
 )
 
-// storedOrNot makes an operation fail with status, repeats it, and compares the fate of the
-// answer (kept under the key, run again, or never final) with the profile. declared returns the profile's word on it.
-// The case ends early where the failed operation had an effect (countFailed returns false). The harm stuck is recorded
-// where the repeat gets no final answer.
+// storedOrNot makes an operation fail with status, repeats it, and compares the fate of the answer (kept under the key, run again, or never final)
+// with the profile. declared returns the profile's word on it. The case ends early where effects were wrong or could not be counted (countFailed
+// returns false). The harm stuck is recorded where the repeat gets no final answer.
 func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	op := x.newOperation()
 	x.r.steering.fail(op, status, 0)
@@ -151,9 +150,8 @@ func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 	return x.atMost(op, most, n, both) && x.wantEffectOfSuccess(op, again)
 }
 
-// errorFate returns the fate of an error under its key. It tells a stored error from a second
-// one by the mark of a replay, or by a body that differs between executions. known is false if
-// they look the same.
+// errorFate returns the fate of an error under its key: kept, run again, or stuck. It tells a stored error from a second one by the mark of a replay,
+// or by a body that differs between executions. known is false, and fate "", if they look the same.
 func (x *trial) errorFate(op *operation, first, again *answer) (fate string, known bool) {
 	switch {
 	case again.replayed:
@@ -191,7 +189,8 @@ func (x *trial) errorFate(op *operation, first, again *answer) (fate string, kno
 	return "", false
 }
 
-// declared4xx returns the profile's statement on a refusal (4xx): whether the API stores its answer for repeats. It is yes or unknown.
+// declared4xx returns the profile's statement on a refusal (4xx): whether the API stores its answer for repeats. It is yes if the profile lists such
+// an answer, else unknown: the list need not be complete.
 func (x *trial) declared4xx(first *answer) profile.Fact {
 	if matchesAny(x.r.o.Profile.KeptErrors(), first) {
 		return profile.Yes

@@ -148,8 +148,8 @@ func followerLeaves(x *trial) {
 	})
 }
 
-// withLeavers sends two duplicates that leave, and a third that stays, while a leader runs. It
-// returns the answers to leader and third.
+// withLeavers sends two duplicates whose clients hang up, one by FIN and one by RST, and a third that stays, while a first request (the leader) runs.
+// It returns the answers to leader and third.
 func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *answer) {
 	gate := x.r.steering.hold(op, hold)
 	defer gate.release()
@@ -191,9 +191,8 @@ func leaderLeaves(x *trial) {
 	})
 }
 
-// leftBehind sends a leader, then a duplicate, and lets the leader leave. It returns the
-// answer to the duplicate. during is false if the leader may have been answered before it
-// left, or may have left before the duplicate arrived.
+// leftBehind sends a slow request (the leader), then a duplicate, and lets the leader's client hang up. told is the answer to the duplicate. during
+// is false if the leader may have been answered before it left, or may have left before the duplicate arrived: the try shows nothing then.
 func (x *trial) leftBehind(op *operation, hold time.Duration) (told *answer, during bool) {
 	gate := x.r.steering.hold(op, hold)
 	defer gate.release()

@@ -132,8 +132,8 @@ func replayLarge(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// firstLarge sends a large body as a first request, a smaller one if the server refuses it.
-// False: none succeeded, and the case is skipped or inconclusive.
+// firstLarge sends a large body as a first request, a smaller one if the server refuses it. It returns the operation and its answer. False: none
+// succeeded, and the case is skipped or inconclusive.
 func (x *trial) firstLarge() (*operation, *answer, bool) {
 	for size := padBytes; size >= padBytesMin; size /= 4 {
 		op := x.newOperation()
@@ -209,7 +209,8 @@ func replayWithoutBody(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// replayGzip repeats an operation whose answer is compressed. The replay must be compressed and say so, or be plain.
+// replayGzip repeats an operation whose answer is compressed. The replay must be compressed and say so, or be plain: else the client cannot read it.
+// A server that does not compress skips the case.
 func replayGzip(x *trial) {
 	op := x.newOperation()
 	op.extra = append(op.extra, [2]string{"Accept-Encoding", "gzip"})

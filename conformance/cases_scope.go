@@ -88,7 +88,7 @@ func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool, c
 }
 
 // refusedOnly checks the effects when a key was used for two requests and the second one was refused: there is at most the effect of the first. a is
-// the refusal, for the report.
+// the refusal, for the report. Without a counter it checks nothing.
 func (x *trial) refusedOnly(op *operation, a *answer) {
 	if !x.counts() {
 		return

@@ -98,8 +98,8 @@ func (x *trial) soakStep(op, other *operation, lane string, roll int) *answer {
 	return l.receive()
 }
 
-// soakVerdict judges one key: both bodies together have one effect at most, and the one with
-// the key gets its outcome. wrong holds the references of the other bodies that succeeded.
+// soakVerdict judges one key after all clients have ended: both bodies together have one effect at most, and the one with the key gets its outcome.
+// op and other are the two bodies, answers those to op; wrong holds the references of the other bodies that succeeded, of all keys.
 func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong string) {
 	final := x.resolve(op, "at the end")
 	n, ok := x.settledEffects(op.ref, count(final.outcome()))

@@ -6,8 +6,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// drafted reports whether the profile follows the draft, with keys as structured-field
-// Strings. For other profiles its rules on spelling are observations.
+// drafted reports whether the profile follows the IETF draft of the Idempotency-Key header, with keys as structured-field Strings (in quotes). For
+// other profiles the draft's rules on spelling are observations, and no failures.
 func (x *trial) drafted() bool {
 	p := x.r.o.Profile
 	return p.Encoding == profile.SFString || strings.HasPrefix(p.Name, "draft")
@@ -158,7 +158,7 @@ func (x *trial) keptOnce(op *operation, first *answer) {
 }
 
 // parametersIgnored sends one quoted key with two different parameters behind it. Under a profile with structured fields they are one key; else the
-// result is only recorded.
+// result is only recorded. So it is if the server takes the quotes, and all behind them, as a part of the key (opaque).
 func parametersIgnored(x *trial) {
 	if x.drafted() && x.opaque() {
 		x.seen("keys are taken as they stand, parameters and all")

@@ -26,8 +26,8 @@ func timeCases() []Case {
 	}
 }
 
-// notBefore repeats an operation at two thirds of the window: it gets the first outcome. A
-// repeat that comes later than planned is inconclusive.
+// notBefore repeats an operation at two thirds of the window (the time for which the server promises to remember a key): it gets the first outcome. A
+// repeat that ends after nine tenths of it is inconclusive.
 func notBefore(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -45,7 +45,8 @@ func notBefore(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// expires repeats an operation after the window of its key. The repeat must be executed anew, or refused with 412. Any other answer is only recorded.
+// expires repeats an operation after the window of its key, the time for which the server promises to remember it. The repeat must be executed anew,
+// or refused with 412. Any other answer is only recorded.
 func expires(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -134,9 +135,8 @@ func restartCases() []Case {
 	}
 }
 
-// survived reports whether the witness still counts op's effect from before the restart. If
-// not, the case is inconclusive: its counts are too low from now on. Without a counter it
-// returns true.
+// survived reports whether the witness (the counter of effects) still counts op's effect from before the restart. If not, the case is inconclusive:
+// its counts are too low from now on. Without a counter it returns true.
 func (x *trial) survived(op *operation) bool {
 	if !x.counts() {
 		return true

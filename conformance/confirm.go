@@ -7,10 +7,9 @@ import (
 	"sync"
 )
 
-// confirm tries each failed case again by itself, with new keys, and adds the odds to its
-// result. A failure that comes and goes is a race, and stays a failure. A failure that never
-// comes again, and that no effect or answer proves, becomes inconclusive. Only one goroutine
-// may be at work on results: confirm takes no lock.
+// confirm tries each failed case again by itself, with new keys, and adds the odds ("failed 2/3") to its result. A failure that comes and goes is a
+// race, and stays a failure. A failure that never comes again, and that no effect or answer proves, becomes inconclusive. Only one goroutine may be
+// at work on results: confirm takes no lock.
 func (r *runner) confirm(ctx context.Context, cases []Case) {
 	if r.o.Reruns < 1 || r.o.Repeat > 1 {
 		return

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// effects returns the number of effects of a reference. Without a counter it is the number of
-// distinct names in answers, and may be too low. ok is false if effects cannot be counted: the
-// case is then inconclusive already, and the caller returns.
+// effects returns the number of effects (executions) that the target has had for a reference, the text in a body by which it counts them. Without a
+// counter it is the number of distinct names in answers, and may be too low. ok is false if effects cannot be counted: the case is then inconclusive
+// already, and the caller returns.
 func (x *trial) effects(ref string) (n int, ok bool) {
 	if why := x.r.blind(); why != "" {
 		x.inconclusive("%s", why)
@@ -32,8 +32,8 @@ func (x *trial) effects(ref string) (n int, ok bool) {
 	return n, true
 }
 
-// counts reports whether the witness counts effects. If not, counts are inferred from answers:
-// never too high, and perhaps too low.
+// counts reports whether a witness (a counter or list of effects at the target) tells how many there were. If not, their number is inferred from
+// answers: never too high, and perhaps too low.
 func (x *trial) counts() bool {
 	w := x.r.learnt.witness
 	return x.r.steering.ownsHandler() || x.r.blind() == "" && (w == WitnessCounted || w == WitnessListed)
@@ -110,10 +110,9 @@ type claim struct {
 	seen int    // the first count
 }
 
-// wantEffects checks that op's reference has exactly want effects; what names the reference in
-// the report. Every miss is a matter of safety. A count below want is repeated for a moment
-// (settledEffects), and holds if it is only inferred. False: the check failed, or nothing
-// could be counted.
+// wantEffects checks that op's reference has exactly want effects; what names the reference in the report. Every miss is a matter of safety. A count
+// below want is asked for again for a moment (settledEffects); if effects are only inferred from answers, it is no failure. False: the check failed,
+// or nothing could be counted.
 func (x *trial) wantEffects(op *operation, want int, what string) bool {
 	n, ok := x.settledEffects(op.ref, want)
 	if !ok {
@@ -162,9 +161,8 @@ func (x *trial) counted(n int) string {
 	return plural(n, "effect") + " that answers name"
 }
 
-// settledEffects returns the number of effects, like effects. While a counter shows fewer than
-// want it asks again, for a second at least if Options.Settle allows it, and returns the last
-// count. It returns at once if effects are only inferred.
+// settledEffects returns the number of effects of a reference; false if they cannot be counted. While a counter shows fewer than want it asks again,
+// for a second at least if Options.Settle allows it, and returns the last count. It returns at once if effects are only inferred from answers.
 func (x *trial) settledEffects(ref string, want int) (int, bool) {
 	deadline := time.Now().Add(min(x.r.o.Settle, max(time.Second, x.r.o.EffectWait)))
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
@@ -175,9 +173,9 @@ func (x *trial) settledEffects(ref string, want int) (int, bool) {
 	}
 }
 
-// settleAll waits until late effects of all tries have had their time, and counts again. It
-// blocks for Options.EffectWait at most, all tries at once, and ends early with ctx. The bound
-// of a case does not end it. It asks the witness only.
+// settleAll waits until late effects of all tries have had their time, and counts again, so that an effect after the last answer is found. It blocks
+// for Options.EffectWait at most, all tries at once, and ends early with ctx. The time limit of a case does not end it. It asks the witness (the
+// counter of effects) only.
 func (r *runner) settleAll(ctx context.Context, tries []*trial) {
 	var all sync.WaitGroup
 	for _, x := range tries {
@@ -281,9 +279,8 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// wantFirst checks that again has the outcome of first, both answers to op. where follows the
-// answers in the report; it may be "". Answers without a name in common are compared by the
-// mark of a replay, or else by the count of effects. False: the check failed, or the case is
+// wantFirst checks that again has the outcome of first, both answers to op. where follows the answers in the report; it may be "". Answers without an
+// id or Location in common are compared by the mark of a replay, or else by the count of effects. False: the check failed, or the case is
 // inconclusive.
 func (x *trial) wantFirst(op *operation, first, again *answer, where string) bool {
 	const expected = "the outcome of the first request"
@@ -335,8 +332,8 @@ func (x *trial) sameOrTwice(op *operation, same bool) harm {
 	return x.twoNames(op)
 }
 
-// unresolved returns the harm of a last answer without an outcome: stuck if the key does not
-// resolve, denied if the request is refused.
+// unresolved returns the harm (the damage to a customer) of a last answer without an outcome: stuck if the key does not resolve (in progress, no
+// answer or a server error), denied if the request is refused.
 func unresolved(a *answer) harm {
 	if a.kind == busy || a.kind == noAnswer || a.kind == broken {
 		return stuck
@@ -344,8 +341,8 @@ func unresolved(a *answer) harm {
 	return denied
 }
 
-// wantOutcome checks that the last answer under a key is its outcome. It returns the result of
-// the check.
+// wantOutcome checks that the last answer under a key is its outcome: the work is done. expected, format and args are the text of the report. It
+// returns the result of the check.
 func (x *trial) wantOutcome(a *answer, expected, format string, args ...any) bool {
 	return x.spared(unresolved(a), a.outcome(), expected, format, args...)
 }

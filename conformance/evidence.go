@@ -42,9 +42,8 @@ func (e *evidence) add(one Exchange) {
 // left returns the number of requests and answers that were not kept as evidence, since there were too many.
 func (e *evidence) left() int { return e.made - len(e.kept) }
 
-// endFinding marks the end of the exchanges of one finding: what is sent later belongs
-// to the next one. If nothing was sent since the last mark, both findings share their
-// exchanges. The caller holds the lock of the trial.
+// endFinding marks the end of the exchanges of one finding (a check with its result): what is sent later belongs to the next one. If nothing was sent
+// since the last mark, both findings share their exchanges. The caller holds the lock of the trial.
 func (e *evidence) endFinding() {
 	if e.made > e.mark {
 		e.before, e.mark = e.mark, e.made
@@ -100,9 +99,8 @@ func (e *evidence) related(i int, part []bool) bool {
 	return false
 }
 
-// record takes note of an exchange that has ended: its time, the first failure of transport or
-// budget, and the names in a success. It keeps the exchange as evidence unless the link is
-// silent.
+// record takes note of an exchange that has ended: its time, the first failure of transport or budget (the number of requests or effects allowed),
+// and the id and Location in a success. It keeps the exchange as evidence for the report unless the link, its connection, is silent.
 func (x *trial) record(l *link, a *answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

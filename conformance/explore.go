@@ -38,8 +38,8 @@ type search struct {
 	begun     time.Time
 }
 
-// explore draws sequences, plays them, shortens and confirms the failures, and stores a result
-// for each relation. A bound, or the end of ctx, ends it early.
+// explore searches for faults by random sequences of requests under one key. It draws sequences, plays them, shortens and confirms the failures, and
+// stores a result for each relation in chosen (a kind of difference between requests). A bound, or the end of ctx, ends it early.
 func (r *runner) explore(ctx context.Context, chosen []Case) {
 	s := &search{runner: r, begun: time.Now(), free: freedoms{}, odd: map[string]int{}, tried: map[string]int{}, untaken: map[string]int{}}
 	s.drawer = drawer{seed: r.seed, known: r.related, order: r.order}
@@ -58,8 +58,8 @@ func (r *runner) explore(ctx context.Context, chosen []Case) {
 // inTime reports whether Options.For has time left; true without it.
 func (s *search) inTime() bool { return s.o.For == 0 || time.Since(s.begun) < s.o.For }
 
-// goesOn reports whether the search may send and find more. It ends early if a plain repeat
-// fails: every sequence would fail.
+// goesOn reports whether the search may send and find more. It ends early if a plain repeat fails (found has no relation, or "repeat" alone): every
+// sequence would fail. It ends, too, at the bounds on findings, on failures that came only sometimes, and on requests.
 func (s *search) goesOn(ctx context.Context) bool {
 	plain := slices.ContainsFunc(s.drawer.found, func(ids []string) bool { return len(ids) == 0 || len(ids) == 1 && ids[0] == "repeat" })
 	found := 0
@@ -85,7 +85,8 @@ type attempt struct {
 	did bool    // it was sent whole and in time; otherwise it shows nothing
 }
 
-// failed reports whether the answers to the sequence contradict the model of a correct server.
+// failed reports whether the answers to the sequence contradict the model of a correct server: the attempt was played to its end, and a check failed
+// or warned.
 func (a *attempt) failed() bool {
 	return a.did && (a.x.worst() == VerdictFail || a.x.worst() == VerdictWarn)
 }
@@ -93,8 +94,8 @@ func (a *attempt) failed() bool {
 // judgement returns the judgement of a sequence of requests that was sent whole: its checks compare the answers with what a server may decide.
 func (a *attempt) judgement() judgement { return judgement{trial: a.x, play: a.p} }
 
-// batch draws and plays sequences from number on, Options.Parallel at most, beside each other,
-// and pursues failures. It returns the number of the next sequence.
+// batch draws and plays sequences from number on, Options.Parallel at most, beside each other, and pursues failures (it shortens and confirms them).
+// It returns the number of the next sequence.
 func (s *search) batch(ctx context.Context, number int) int {
 	var all []*attempt
 	for ; number < s.o.Histories && len(all) < s.o.Parallel; number++ {
@@ -130,7 +131,8 @@ func (s *search) playAll(ctx context.Context, all []*attempt) {
 	s.settleAll(ctx, tries)
 }
 
-// playOne plays and judges one attempt, within a time limit of its own. did says if it was played to its end.
+// playOne plays and judges one attempt at a sequence, within a time limit of its own. a.did is true afterwards if it was played to its end; else its
+// answers show nothing.
 func (s *search) playOne(ctx context.Context, a *attempt) {
 	limit := 3*s.o.Settle + time.Duration(len(a.acts)+exploreLimit)*s.o.AnswerTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errCaseTime)
@@ -144,8 +146,9 @@ func (s *search) playOne(ctx context.Context, a *attempt) {
 	}
 }
 
-// count adds an attempt to the counts of its relations, and notes the server's choices. A
-// failure counts for none: another relation may be its cause.
+// count adds an attempt to the counts of its relations (kinds of differences between requests): to untaken if the target takes no such request, else
+// to tried. It also notes what the server chose where several answers are right. A failure counts for none: another relation may be its cause. An
+// attempt that was cut short counts nowhere.
 func (s *search) count(a *attempt) {
 	if !a.did {
 		return
@@ -166,8 +169,8 @@ func (s *search) count(a *attempt) {
 	}
 }
 
-// pursue plays a failed sequence again by itself, finds the shortest one that fails, confirms
-// it, and reports it. A failure that does not come again is reported as inconclusive.
+// pursue plays a failed sequence again by itself, finds the shortest one that fails, confirms it, and reports it. A failure that does not come again
+// is reported as inconclusive. One that did not come at the first try fails only sometimes, and gets more tries in each step.
 func (s *search) pursue(ctx context.Context, a *attempt) {
 	short, tries := s.again(ctx, a.sequence, sometimesTries)
 	if short == nil {

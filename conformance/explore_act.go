@@ -30,9 +30,8 @@ type sent struct {
 	*answer      // nil until the request has ended
 }
 
-// playOut sends a sequence under a fresh key, and repeats its first request at the end. ok is
-// false if the sequence cannot be sent to this target, or the case has ended; the answers then
-// show nothing. The result is never nil.
+// playOut sends a sequence (a plan of requests) under a fresh key, and repeats its first request at the end. p holds the requests with their answers;
+// it is never nil. ok is false if the sequence cannot be sent to this target, or the case has ended; the answers then show nothing.
 func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 	p = &played{sequence: s, as: map[string]*operation{}}
 	if !p.prepare(x) {
@@ -77,10 +76,11 @@ func (p *played) holds(x *trial) time.Duration {
 	return x.r.o.Hold
 }
 
-// pauseLength returns the length of a pause.
+// pauseLength returns the length of one pause between requests of a sequence.
 func (x *trial) pauseLength() time.Duration { return min(pauseWait, 2*x.r.o.Settle) }
 
-// makeFail makes the handler of an operation fail or crash, as the relation with this id says. For any other id it does nothing.
+// makeFail makes the handler of an operation fail with a status, or crash, as the id of a relation of the search says ("fails-500"). For any other id
+// it does nothing.
 func (x *trial) makeFail(op *operation, id string) {
 	switch id {
 	case "fails-500":
@@ -133,7 +133,8 @@ func (p *played) keyFrom(r *runner, fresh string) string {
 	return fresh
 }
 
-// differing returns a request that differs from op in one relation; nil if the relation cannot be applied to it.
+// differing returns a request that differs from op in one relation (a kind of difference, by its id change): another member of the body, or what the
+// relation's own function changes. It returns nil if the relation cannot be applied to op.
 func (p *played) differing(x *trial, op *operation, change string) *operation {
 	rel, possible := x.r.related[change], true
 	return op.with(func(dup *operation) {
@@ -180,8 +181,8 @@ func (p *played) group(x *trial, first, end int, gate *gate) {
 	p.atOnce(x, first, end)
 }
 
-// failBeside sends another operation that is at work for a while and then fails. It returns
-// when that is at work. The caller must call the result, which waits for the failure.
+// failBeside sends another operation that is at work for a while and then fails, so that requests of the sequence meet it. It returns when that is at
+// work. The caller must call the result, which waits for the failure.
 func (x *trial) failBeside() func() {
 	op := x.newOperation()
 	x.r.steering.hold(op, x.r.o.Hold)

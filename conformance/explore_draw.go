@@ -18,9 +18,8 @@ type drawer struct {
 // drawTries is the most draws for one number, if sequences hold an earlier finding.
 const drawTries = 20
 
-// draw returns the sequence with this number; nil if every draw holds an earlier finding. Of
-// three sequences two have many changes and few ways of sending, to meet all pairs soon; one
-// is short and free.
+// draw returns the random sequence with this number, the same for the same seed; nil if every draw holds an earlier finding. Of three sequences two
+// have many changes of the request and few ways of sending, to meet all pairs soon; one is short and free.
 func (d *drawer) draw(number int) *sequence {
 	ways, changes := d.pools()
 	pool := slices.Concat(ways, changes)
@@ -46,8 +45,8 @@ func (d *drawer) draw(number int) *sequence {
 // batchMost is the most changes in a sequence of pairs.
 const batchMost = 8
 
-// pair fills s with one way of sending, sometimes more, and a batch of changes. With rising
-// numbers all ways come in turn, and each meets all changes.
+// pair fills s with one way of sending (such as a pause or an overlap), sometimes more, and a batch of changes of the request. With rising numbers
+// all ways come in turn, and each meets all changes.
 func (d *drawer) pair(s *sequence, number int, ways, changes []string, random *rand.Rand) {
 	round, chosen := number, []string{}
 	if n := len(ways); n > 0 {
@@ -236,7 +235,8 @@ func (d *drawer) failFirst(s *sequence, random *rand.Rand) {
 	s.acts = append(first, s.acts...)
 }
 
-// anyForm returns a random form of a request, a difference on the wire only, or none.
+// anyForm returns a random form of a request, a difference on the wire only (such as a chunked body), as a list of one id; nil means no form. The
+// form "connection" is left out: it takes two requests.
 func (d *drawer) anyForm(random *rand.Rand) []string {
 	id := d.ids[random.IntN(len(d.ids))]
 	for range 4 {

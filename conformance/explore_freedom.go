@@ -56,7 +56,8 @@ func (f freedoms) note(id string, seen freedom) {
 	f[id] = had
 }
 
-// settled returns the server's choice for a relation; false if it is not settled yet.
+// settled returns the server's choice for a relation, a kind of difference between requests to which several answers are right; false if it was not
+// yet seen often enough to expect it again.
 func (f freedoms) settled(id string) (freedom, bool) {
 	had := f[id]
 	return had.freedom, had.times >= settledAfter
@@ -68,8 +69,8 @@ type observed struct {
 	freedom
 }
 
-// observe lists the server's choices that a played sequence shows, once for each relation.
-// Only requests alone, after the first outcome, count.
+// observe lists what the server chose, in a played sequence, where several answers are right: once for each relation (kind of difference). Only
+// requests that were sent alone, after the first outcome, count: any other answer may have another cause.
 func (j judgement) observe() []observed {
 	first, given := j.play.outcomeOf("")
 	if !given || j.play.fails != "" {

@@ -19,8 +19,8 @@ type judgement struct {
 	play  *played // sent whole
 }
 
-// judgePlayed adds the contradictions between a played sequence and the model to the trial's
-// findings. It skips a sequence with requests that the target refuses under any key.
+// judgePlayed adds the contradictions between a played sequence and the model of a correct server to the trial's findings. It skips a sequence with
+// requests that the target refuses under any key. After a crash it does not count effects: one before and one after it are a server's choice.
 func (j judgement) judgePlayed() {
 	if !j.play.wasTaken() && !j.play.mayFail() && !j.takenFresh("", nil) {
 		if j.judgeCount(); j.trial.worst() == VerdictPass { // what nobody was told of may have happened all the same
@@ -134,7 +134,8 @@ func (p *played) formsOf(s *sent) []string {
 	return p.acts[s.act].forms
 }
 
-// endsEarly reports whether the client of the act leaves before the answer.
+// endsEarly reports whether the client of the act (a step of the sequence) at this index leaves before the answer. The index behind the last act
+// means the repeat at the end; its client stays.
 func (p *played) endsEarly(at int) bool { return at < len(p.acts) && p.acts[at].ends != "" }
 
 // judgeChange checks requests that differ from the first one in a relation. Its bearing says what a correct server does: the same outcome, one of its

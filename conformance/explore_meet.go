@@ -64,7 +64,8 @@ func (p *played) launch(x *trial, at int, lane string, again bool) *launched {
 	return f
 }
 
-// collect waits for the requests in the background, and adds them to the sends of the sequence.
+// collect waits for the requests in the background, and adds them to the sends of the sequence. It marks them as sent while another may have been at
+// work (amid), so that they are not judged as repeats after the outcome (again).
 func (p *played) collect(all []*launched) {
 	for _, f := range all {
 		<-f.over

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// shorten returns a shortest failed attempt, starting from a: without any one of its parts,
-// its sequence does not fail in that many tries. It stops early at shrinksMax, at pursuitMax
-// requests, and when ctx ends.
+// shorten returns a shortest failed attempt, starting from a: if any one of its parts is left out, its sequence does not fail in tries plays (two at
+// least where requests meet). It stops early at shrinksMax shorter sequences, at pursuitMax requests, and when ctx ends.
 func (s *search) shorten(ctx context.Context, a *attempt, tries int) *attempt {
 	best, shrinks, most := a, 0, s.spent.Load()+pursuitMax
 	for again := true; again; {
@@ -32,8 +31,7 @@ func sameHarm(a, b *attempt) bool {
 	return a.x.worstMiss.verdict == b.x.worstMiss.verdict && a.x.worstMiss.level == b.x.worstMiss.level
 }
 
-// racy reports whether requests of the sequence meet each other, so that a failure may need
-// luck.
+// racy reports whether requests of the sequence are at work at the same time, so that a failure may need luck, and one play without it says little.
 func (s *sequence) racy() bool {
 	return slices.ContainsFunc(s.acts, func(a move) bool { return a.beside || a.copies > 1 })
 }

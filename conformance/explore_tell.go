@@ -90,8 +90,8 @@ func (s *sent) String() string { return fmt.Sprintf("%s to (%d)", s.answer, s.ac
 // togetherWith joins the relations in the id of a finding with several.
 const togetherWith = "-and-"
 
-// explainedID returns the id of a finding, from the relations of its shortest sequence;
-// without one it is that of "repeat".
+// explainedID returns the id of a finding, from the relations (kinds of differences between requests) of its shortest sequence. Without one it is
+// that of "repeat": a plain repeat fails.
 func explainedID(ids []string) string {
 	if len(ids) == 0 {
 		return exploredIDs + "repeat"
@@ -121,7 +121,8 @@ func (r *runner) finding(ids []string) Case {
 	return c
 }
 
-// sometimes returns the words for a finding that does not come every time.
+// sometimes returns the words for a finding that does not come every time: failed of tries attempts broke the rule, and took is the duration of one
+// of them.
 func sometimes(failed, tries int, took time.Duration) string {
 	return fmt.Sprintf("it came %d of %d times with fresh keys (%v)", failed, tries, took.Round(time.Millisecond))
 }

@@ -69,7 +69,8 @@ func RunOrigin(ctx context.Context, origin string, o Options) (*Report, error) {
 	return own.run(ctx, o, nil)
 }
 
-// run judges a target behind which s is the handler: the suite counts effects itself. dial makes the connections; nil is a plain net.Dialer.
+// run judges a target behind which s is the handler: the suite counts effects and makes operations slow or failing itself, so that the options for
+// these are emptied. dial makes the connections; nil is a plain net.Dialer.
 func (s *ownHandler) run(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 	setDefault(&o.SecondPath, "/other-operations")
 	setDefault(&o.ActionPath, "/operations/{id}/cancel")

@@ -20,7 +20,8 @@ type event struct {
 	name      string // of the effect, for fate outcome; "": the answer has none
 }
 
-// lost reports whether the request got no answer and may have had its effect: that may happen at any time after the request was sent.
+// lost reports whether the request got no answer and may have had its effect: that may happen at any time after the request was sent, even after the
+// end of the history.
 func (e event) lost() bool { return e.fate == maybe && e.ret.IsZero() }
 
 // fate is the meaning of an answer for the outcome of its operation.
@@ -32,9 +33,9 @@ const (
 	waiting             // the answer was "in progress"
 )
 
-// events returns the answers to requests of one key as a history, in the same order. It leaves
-// out refusals and rate limits, which say nothing of the key's effect. An answer with a
-// Location alone has the id that another answer gave with that Location.
+// events returns the answers to requests of one key as a history for the model, in the same order. It leaves out refusals and rate limits, which say
+// nothing of the key's effect; after a server error, or without an answer, there may be an effect. An answer with a Location alone has the id that
+// another answer gave with that Location.
 func events(answers []*answer) []event {
 	var all []event
 	names := map[string]string{} // by place: an answer that has lost its body may have kept that
@@ -296,7 +297,8 @@ func arrivals(s keyState, in step) []keyState {
 	return []keyState{runs}
 }
 
-// endings returns the possible states after the end of a request. There are none if a correct server cannot give this answer in state s.
+// endings returns the possible states after the end of a request. After an answer that tells nothing (fate maybe) it may still run, have had its
+// effect, or have ended without one. There are none if a correct server cannot give this answer in state s.
 func endings(s keyState, in step) []keyState {
 	ends := keyState{running: -1, done: true, name: in.name}
 	switch {
@@ -325,8 +327,8 @@ func keep(s keyState, legal bool) []keyState {
 	return nil
 }
 
-// wantHistory compares all answers to op, and the count of effects, with the model of
-// judgeHistory. False: the check failed, or the case is inconclusive.
+// wantHistory checks that all answers to op, and the count of effects, fit the model of one key: one effect at most, and each answer is the outcome,
+// or "in progress" while the work may be running. False: the check failed, or the case is inconclusive.
 func (x *trial) wantHistory(op *operation, answers []*answer) bool {
 	n, ok := x.settledEffects(op.ref, 1)
 	if !ok {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// keyed reports whether the API honours keys on a method at the target's path, by the profile.
+// keyed reports whether the API honours keys on a method at the target's path, by the profile: by its list of endpoints, or without one by its list
+// of methods. An endpoint that is listed as keyless rules out any other.
 func (o *Options) keyed(method string) bool {
 	if len(o.Profile.Endpoints) == 0 {
 		return slices.Contains(o.Profile.Methods, method)

@@ -37,9 +37,9 @@ type operation struct {
 	failing        int         // the status that steering.fail has asked for; 0: none
 }
 
-// newOperation returns a new operation with a key and a reference of its own. For the same
-// run, case, salt and call number they are the same. If the server hands keys out, a request
-// fetches the key first; if that fails, the key is empty. Only the case's goroutine calls it.
+// newOperation returns a new operation with a key and a reference of its own (the text by which its effects are counted). For the same run, case,
+// salt and call number they are the same. If the server hands keys out, a request fetches the key first; if that fails, the key is empty. Only the
+// case's goroutine calls it.
 func (x *trial) newOperation() *operation {
 	x.made++
 	seed := x.r.id + "\x00" + x.c.ID + "\x00" + x.salt + "\x00" + strconv.Itoa(x.made)
@@ -55,8 +55,8 @@ func (x *trial) newOperation() *operation {
 	return op
 }
 
-// changedOperation returns a new operation with a change. If keys come from the server, and
-// the change makes it one of the second caller, it fetches a second key as that caller.
+// changedOperation returns a new operation with a change. If the server hands keys out, and the change makes it one of the second caller, it fetches
+// another key as that caller: the first one belongs to the usual caller.
 func (x *trial) changedOperation(change func(*operation)) *operation {
 	op := x.newOperation().with(change)
 	if x.r.o.handsOutKeys() && op.stranger {
@@ -160,7 +160,7 @@ func bumpFields(form []byte) []byte {
 	return []byte(strings.Join(pairs, "&"))
 }
 
-// jsonBody reports whether the template is a JSON object.
+// jsonBody reports whether the template of the body is a JSON object, so that cases can add and change members.
 func (r *runner) jsonBody() bool {
 	var object map[string]any
 	return strings.Contains(r.o.ContentType, "json") && json.Unmarshal([]byte(render(r.o.Body, "r", "k")), &object) == nil
@@ -273,8 +273,8 @@ func (op *operation) keyLines(r *runner) []string {
 	return []string{encode(r.o.Profile, op.key)}
 }
 
-// caller returns the name, for the report, of the credentials with which the request is sent: none, another caller's, or the
-// usual.
+// caller returns the name, for the report, of the credentials with which the request is sent: "none", "second" for another caller's, or "" for the
+// usual ones.
 func (op *operation) caller() string {
 	switch {
 	case op.anonymous:

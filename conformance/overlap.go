@@ -58,11 +58,9 @@ func (v *overlap) rejected() *answer {
 // holdTriesMax is how often a longer hold is tried.
 const holdTriesMax = 3
 
-// overlapped sends followers while a leader runs, and makes sure of the overlap: each follower
-// was sent after the leader, and was answered before it or had been waiting for long. Without
-// an overlap it tries longer holds. followers returns the operations to send, from the
-// leader's. False: no overlap came about, or the leader did not succeed, and the case is
-// inconclusive.
+// overlapped sends duplicates (followers) while a slow first request (the leader) is at work, and makes sure of the overlap: each was sent after it,
+// and was answered before its end or had been waiting for long. Without an overlap it tries longer work. followers returns the operations to send,
+// from the leader's. False: no overlap came about, or the leader did not succeed, and the case is inconclusive.
 func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap, bool) {
 	var found *overlap
 	x.holding(func(hold time.Duration) bool {
@@ -76,7 +74,8 @@ func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap
 	return found, found != nil && x.setup(found.leader)
 }
 
-// overtaken reports whether the request meant as the first came second: it was answered, and without the outcome, as duplicates are.
+// overtaken reports whether the request meant as the first (the leader) came second: it was answered, and without the outcome, as duplicates are.
+// Such a try shows nothing, and is made again.
 func overtaken(leader *answer) bool { return leader.kind != noAnswer && !leader.outcome() }
 
 // holding calls try with Options.Hold, and with threefold holds, until it returns true: the
@@ -100,8 +99,8 @@ func (x *trial) holding(try func(hold time.Duration) bool) {
 	x.inconclusive("no overlap came about, though the operation was to be held for %v (--delay-query, --hold)", hold/3)
 }
 
-// tryOverlap makes one try to send a request and duplicates that overlap with it, see overlapped. proved is false if they may not have overlapped.
-// All of them have ended when it returns.
+// tryOverlap makes one try to send a request and duplicates (followers) that arrive while the server works on it. v holds the answers. proved is
+// false if they may not have overlapped: a request of less than three quarters of hold was not slow. All of them have ended when it returns.
 func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*operation) (v *overlap, proved bool) {
 	v = &overlap{op: x.newOperation(), hold: hold}
 	gate := x.r.steering.hold(v.op, hold)
@@ -127,8 +126,8 @@ func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*
 	return v, proved
 }
 
-// met reports whether a follower met the leader at work: it was answered before the end of the
-// hold, or had been waiting for half of it by then. It is for servers without a gate.
+// met reports whether a duplicate (the follower, with answer a) met the first request at work: it was answered before the end of the hold (the time
+// of that work), or had been waiting for half of it by then. It is for servers behind a URL, where only the time tells.
 func (v *overlap) met(a *answer) bool {
 	end := v.leader.started.Add(v.hold)
 	return a.ended.Before(end) || a.written.Before(end.Add(-v.hold/2))

@@ -55,8 +55,7 @@ func newOwnHandler() *ownHandler {
 // ownsHandler is true: the suite runs the handler itself.
 func (s *ownHandler) ownsHandler() bool { return true }
 
-// script returns the orders for a reference, new ones if there are none. The caller holds
-// s.mu.
+// script returns the orders of a case for requests with this reference (be slow, fail, crash), new ones if there are none. The caller holds s.mu.
 func (s *ownHandler) script(ref string) *script {
 	if s.scripts[ref] == nil {
 		s.scripts[ref] = &script{}
@@ -64,8 +63,8 @@ func (s *ownHandler) script(ref string) *script {
 	return s.scripts[ref]
 }
 
-// hold makes requests with op's reference wait until the gate is released. Its entered is
-// closed when the first of them arrives.
+// hold makes requests with op's reference wait until the gate is released, so that duplicates meet them at work; the duration is not needed here. The
+// gate's entered is closed when the first of them arrives.
 func (s *ownHandler) hold(op *operation, _ time.Duration) *gate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,16 +103,16 @@ func (s *ownHandler) answer(op *operation, with reply) {
 	s.script(op.ref).reply = &with
 }
 
-// effects returns the number of effects of a reference that the handler has counted.
+// effects returns the number of effects of a reference that the handler has counted. The Witness is always WitnessCounted (an exact count), and the
+// error nil.
 func (s *ownHandler) effects(_ context.Context, ref string) (int, Witness, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[ref], WitnessCounted, nil
 }
 
-// ServeHTTP is the handler behind the middleware. Each request with a whole body has an
-// effect, unless its script says otherwise or the body is broken JSON. GET, HEAD and OPTIONS
-// have none. A crash is a panic.
+// ServeHTTP is the handler behind the middleware under test. Each request with a whole body has an effect, unless the case has ordered a failure or a
+// crash for its reference (its script), or the body is broken JSON. GET, HEAD and OPTIONS have none. A crash is a panic.
 func (s *ownHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, answerBytesMax))
 	if err != nil {
@@ -193,7 +192,7 @@ func (s *ownHandler) problem(w http.ResponseWriter, status int) {
 	_, _ = io.WriteString(w, body) // the client may have left
 }
 
-// count counts an effect of a reference, and returns its number within the run.
+// count counts an effect of a reference, and returns a number that is new within the run; failures of problem take numbers of the same sequence.
 func (s *ownHandler) count(ref string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,9 +23,9 @@ type learnt struct {
 // probeTries is the most sends of a plain operation while the server is not ready.
 const probeTries = 3
 
-// probe sends a few plain operations before the first case, and fills r.learnt. If the server
-// accepts none, the error matches ErrRefuses: no case could be judged, and such a run must not
-// look clean. If ctx ends, the error wraps the context's.
+// probe sends a few plain operations before the first case, and fills r.learnt: whether ids and Locations tell effects apart, and whether effects can
+// be counted. If the server accepts none, the error matches ErrRefuses: no case could be judged, and such a run must not look clean. If ctx ends, the
+// error wraps the context's.
 func (r *runner) probe(ctx context.Context, chosen []Case) error {
 	x := r.newTrial(&Case{ID: "probe"}, "", nil)
 	x.start(ctx)
@@ -84,8 +84,8 @@ func keyHeaders() []string {
 	return []string{"Idempotency-Key", "X-Idempotency-Key", "X-Request-Id", "Idempotence-Key", "Request-Id"}
 }
 
-// advice returns a hint for the error after a refusal of every operation, with a leading
-// semicolon; "" if there is none.
+// advice returns a hint for the error after a refusal of every operation, with a leading semicolon: an option for the name of the key's header, if
+// that may be the cause; "" if there is no hint.
 func (x *trial) advice(a *answer) string {
 	if !findable(a) || !x.r.o.inHeader() {
 		return ""
@@ -97,8 +97,8 @@ func (x *trial) advice(a *answer) string {
 	return text
 }
 
-// tryWitness checks the witness: it must count 0 for a reference without a request, and 1 or
-// more for each accepted operation. Otherwise it sets badWitness.
+// tryWitness checks the witness (the counter of effects at the target): it must count 0 for a reference without a request, and 1 or more for each
+// accepted operation. Otherwise it sets badWitness, the reason why counts are not trusted in this run.
 func (x *trial) tryWitness(accepted ...*operation) {
 	l := &x.r.learnt
 	unused, witness, err := x.r.steering.effects(x.ctx, x.newOperation().ref)
@@ -164,7 +164,8 @@ func (r *runner) unfounded(c *Case) string {
 	return ""
 }
 
-// headline returns Report.Headline: what limits the verdicts of the run. It sets rep.Witness, and reads rep.Cut, which must be set.
+// headline returns Report.Headline: what limits the verdicts of the run, in sentences; "" if nothing does. It sets rep.Witness, and reads rep.Cut,
+// which must be set.
 func (r *runner) headline(rep *Report) string {
 	rep.Witness = r.learnt.witness
 	var parts []string

@@ -23,7 +23,7 @@ type chosenCase struct {
 	ended chan struct{} // tried closes it
 }
 
-// newProgress returns the progress of a run without cases. done may be nil.
+// newProgress returns the state of a run without cases: which were chosen, tried and judged. done is called with each result; it may be nil.
 func newProgress(done func(Result)) *progress {
 	return &progress{chosen: map[string]chosenCase{}, done: done, found: map[string]Result{}, failedAlways: map[string]bool{}}
 }
@@ -49,8 +49,8 @@ func (p *progress) ready(c *Case) bool {
 	return true
 }
 
-// await blocks until all cases in c.After have been tried. It does not wait for cases of a
-// later phase, or cases that are not chosen. Each case is bounded, so that await ends.
+// await blocks until all cases on which c depends (c.After) have been tried. It does not wait for cases that are not chosen, nor, unless c runs alone
+// itself, for those that run alone, after the others. Each case is bounded, so that await ends.
 func (p *progress) await(c *Case) {
 	for _, id := range c.After {
 		before, chosen := p.chosen[id]

@@ -86,8 +86,8 @@ const (
 	expecting                 // with a length, after 100 (Continue)
 )
 
-// load makes op the next request of the link and takes it from the budget of requests. An
-// empty budget is the link's error. Nothing is written yet. Set note after it.
+// load makes op the next request of the link (a connection), in the framing f of its body, and takes it from the run's budget of requests. An empty
+// budget is the link's error. Nothing is written yet. Set note after it.
 func (l *link) load(op *operation, f framing) {
 	l.op, l.note, l.written = op, "", time.Time{}
 	if l.started.IsZero() {

@@ -45,7 +45,8 @@ type relation struct {
 // exploredIDs is the group of the relations' ids.
 const exploredIDs = "explore/"
 
-// relations lists all relations, in the order of a report.
+// relations lists all relations of the search, in the order of a report. A relation is a kind of difference between requests, or a way of sending
+// them, with the correct answer to it.
 func relations() []relation {
 	return slices.Concat(formRelations(), courseRelations(), bodyRelations(), spellingRelations(), apartRelations())
 }
@@ -60,7 +61,8 @@ func Relations() []Case {
 	return all
 }
 
-// asCase returns the relation as a case, for lists and reports. It cannot be run: Case.run is nil.
+// asCase returns the relation (a kind of difference between requests) as a case, for lists and reports. It cannot be run: only the search sends
+// requests with it.
 func (rel *relation) asCase() Case {
 	return Case{
 		ID: exploredIDs + rel.id, Level: rel.level, Since: "1.1", Needs: rel.needs, Rule: rel.rule,
@@ -69,7 +71,7 @@ func (rel *relation) asCase() Case {
 	}
 }
 
-// fix returns the advice for a server that breaks the relation.
+// fix returns the advice for a server that breaks the rule of the relation, a kind of difference between requests.
 func (rel *relation) fix() string {
 	switch rel.bearing {
 	case other: // another request under the same key

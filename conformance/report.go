@@ -234,8 +234,8 @@ const (
 	exitUndecided = 4
 )
 
-// Undecided lists the ids of the safety cases that were tried and not decided, in the order of
-// the report. Skipped cases are not among them.
+// Undecided lists the ids of the safety cases that were tried and not decided, in the order of the report. A case with a warning is among them if a
+// part of it was inconclusive, too. Skipped cases are not.
 func (r *Report) Undecided() []string {
 	var ids []string
 	for i := range r.Cases {

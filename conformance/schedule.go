@@ -67,8 +67,8 @@ type slot struct {
 	sticky bool   // stepAside does not give it back
 }
 
-// serial runs cases one at a time, in order. A case that waits for long, or for late effects only, gives back its slot (the permission to disturb
-// others), and the next one begins; sticky forbids the first. r.trials counts those still at work.
+// serial runs cases one at a time, in order. A case that waits for long, or for late effects only, gives back its slot (the permission to send beside
+// others), and the next one begins; with sticky it keeps the slot during long waits. r.trials counts those still at work.
 func (r *runner) serial(ctx context.Context, cases []Case, sticky bool) {
 	one := make(chan struct{}, 1)
 	var all sync.WaitGroup
@@ -194,8 +194,8 @@ func parted(list []Case, holds func(Case) bool) (yes, no []Case) {
 // before its dependents begin.
 const dependentsMin = 8
 
-// manyDependOn reports whether a missed failure of this case would repeat itself in many
-// others of the report.
+// manyDependOn reports whether many other cases build on this one (dependentsMin at least): its late effects are then waited for before they begin,
+// since its failure would show in all of them. The case on which the first counts rest is always one.
 func (r *runner) manyDependOn(c *Case) bool {
 	return r.progress.dependents(c) >= dependentsMin || c.ID == "replay/first-executes-once"
 }
@@ -225,8 +225,8 @@ func (r *runner) first(ctx context.Context, c *Case, s *slot) (*trial, []*trial)
 	return x, slices.DeleteFunc(extra, func(x *trial) bool { return x == nil })
 }
 
-// newTrial returns a trial of c that has sent nothing. salt tells its keys from those of other
-// trials of the same case. A nil slot means that it never steps aside.
+// newTrial returns a trial (one run of one case) of c that has sent nothing. salt tells its keys from those of other trials of the same case. s is
+// its permission to run beside others; nil means that it has none to give back during long waits.
 func (r *runner) newTrial(c *Case, salt string, s *slot) *trial {
 	return &trial{r: r, names: names{owner: &r.owners}, c: c, salt: salt, slot: s, witness: WitnessNone, sent: evidence{kept: []Exchange{}}}
 }

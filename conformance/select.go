@@ -50,13 +50,13 @@ func (o Options) book() []Case {
 	return Cases()
 }
 
-// quick reports whether a case is a part of Options.Quick.
+// quick reports whether a case is a part of Options.Quick, a short run: the basic rules without long waits.
 func quick(c *Case) bool {
 	chosen := slices.Contains([]string{"replay", "conflict", "scope"}, c.Group()) || c.ID == "inflight/once"
 	return chosen && c.ID != "replay/after-a-pause"
 }
 
-// matchAny reports whether an id matches one of the patterns; see globMatch.
+// matchAny reports whether an id matches one of the patterns, where * stands for any characters.
 func matchAny(patterns []string, id string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return globMatch(p, id) })
 }

@@ -94,8 +94,8 @@ func (x *trial) takeLimit() time.Duration {
 	return wait
 }
 
-// once sends one request on a fresh connection, and does not repeat it. The connection stays open until the case ends, so that the server does not
-// see a client that leaves.
+// once sends one request on a fresh connection, and does not repeat it, even after a rate limit. note labels it in the report. The connection stays
+// open until the case ends, so that the server does not see a client that leaves.
 func (x *trial) once(op *operation, f framing, note string) *answer {
 	l := x.dial("")
 	defer x.park(l)
@@ -142,8 +142,8 @@ func (x *trial) setup(a *answer) bool {
 	return true
 }
 
-// again sends op again until the answer is final: neither "in progress" nor missing. It gives
-// up after a second, since a server may take a moment to store an answer.
+// again sends op again until the answer is final: neither "in progress" nor missing. It gives up after a second, since a server may take a moment to
+// store an answer, and returns the last answer in any case.
 func (x *trial) again(op *operation, note string) *answer {
 	return x.until(op, note, min(x.r.o.Settle, time.Second), false)
 }
@@ -173,10 +173,9 @@ func (x *trial) untilBy(send func() *answer, limit time.Duration, alsoServerErro
 // replay, or missing.
 func open(a *answer) bool { return a.kind == busy && !a.replayed || a.kind == noAnswer }
 
-// while calls send, with growing pauses, as long as waiting holds for the answer. It returns
-// the last answer after limit, when the case ends, or when nothing can be sent any more. It
-// sends once at least. After patience it steps aside, so that only the case's goroutine may
-// call it.
+// while calls send, with growing pauses, as long as waiting holds for the answer. It returns the last answer after limit, when the case ends, or when
+// nothing can be sent any more. It sends once at least. After a second of waiting it lets other cases run meanwhile, so that only the case's
+// goroutine may call it.
 func (x *trial) while(waiting func(*answer) bool, send func() *answer, limit time.Duration) *answer {
 	begun := time.Now()
 	wait, deadline := 5*time.Millisecond, begun.Add(limit)

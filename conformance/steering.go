@@ -54,7 +54,7 @@ type remote struct {
 	host   string
 }
 
-// newRemote returns the steering of the server at host (host:port). The caller closes the
+// newRemote returns the means to make operations of the server at host (host:port) slow or fail, and to ask for their effects. The caller closes the
 // client's idle connections. o must not be nil; it is read on every call.
 func newRemote(o *Options, host string, dial dialFunc) *remote {
 	return &remote{o: o, host: host, client: &http.Client{
@@ -69,7 +69,8 @@ func newRemote(o *Options, host string, dial dialFunc) *remote {
 // ownsHandler is false: the server runs elsewhere.
 func (s *remote) ownsHandler() bool { return false }
 
-// hold makes an operation slow by a parameter in its query, if the target has one for this. The gate does not tell when the operation is at work.
+// hold makes an operation slow by a parameter in its query, if the target has one for this. The returned gate cannot tell when the operation is at
+// work: callers wait for a part of d instead.
 func (s *remote) hold(op *operation, d time.Duration) *gate {
 	if s.o.DelayQuery != "" {
 		op.addQuery(strings.ReplaceAll(s.o.DelayQuery, "{ms}", strconv.FormatInt(d.Milliseconds(), 10)))
@@ -77,7 +78,8 @@ func (s *remote) hold(op *operation, d time.Duration) *gate {
 	return &gate{}
 }
 
-// fail makes an operation fail with this status, by a parameter in its query.
+// fail makes an operation fail with this status, by a parameter in its query. It fails each time: the number of times cannot be told to a remote
+// server.
 func (s *remote) fail(op *operation, status, _ int) {
 	op.failing = status
 	op.addQuery(strings.ReplaceAll(s.o.FailQuery, "{status}", strconv.Itoa(status)))
@@ -86,9 +88,9 @@ func (s *remote) fail(op *operation, status, _ int) {
 // crash adds the query that makes the server crash in this request.
 func (s *remote) crash(op *operation, _ bool) { op.addQuery(s.o.CrashQuery) }
 
-// effects asks the witness for the count of a reference. Options.Header goes along only if the
-// witness is on the target's own host. 404 means no effect; any other status but 200 is an
-// error.
+// effects asks the witness (a URL that counts effects) for the count of a reference. The Witness in the result says how it counts: WitnessInferred if
+// there is none, so that only answers tell. Options.Header goes along only if the witness is on the target's own host. 404 means no effect; any other
+// status but 200 is an error.
 func (s *remote) effects(ctx context.Context, ref string) (int, Witness, error) {
 	if s.o.Witness == "" {
 		return 0, WitnessInferred, nil
@@ -122,8 +124,8 @@ func (s *remote) effects(ctx context.Context, ref string) (int, Witness, error) 
 	return countOf(body, pointer)
 }
 
-// countOf reads the count at a JSON pointer of a witness's answer: a number, or the length of
-// a list; null is an empty list. Anything else is an error.
+// countOf reads the count at a JSON pointer of a witness's answer: a number (WitnessCounted), or the length of a list (WitnessListed); null is an
+// empty list. Anything else is an error.
 func countOf(body []byte, pointer string) (int, Witness, error) {
 	node, found := lookup(body, pointer)
 	if !found {

@@ -106,8 +106,8 @@ func (x *trial) should(ok bool, expected, format string, args ...any) bool {
 	return x.judge(ownHarm, ok, VerdictWarn, expected, format, args...)
 }
 
-// noServerError checks that the status of a is below 500. It holds for a request without an
-// answer, too: its status is 0.
+// noServerError checks that the status of a is below 500. It holds for a request without an answer, too: its status is 0. expected, format and args
+// are the text of the report. It returns the result of the check.
 func (x *trial) noServerError(a *answer, expected, format string, args ...any) bool {
 	return x.judge(errored, a.status < 500, VerdictFail, expected, format, args...)
 }
@@ -156,7 +156,8 @@ func (x *trial) isSpent() bool {
 	return x.spent != nil
 }
 
-// find adds a finding that no check has made. Later exchanges belong to the next finding.
+// find adds a finding (a verdict with its text) to the case, without a look at what it expected. Requests that are sent later belong to the next
+// finding.
 func (x *trial) find(v Verdict, text string) {
 	x.findings = append(x.findings, Finding{Verdict: v, Text: text})
 	x.mu.Lock()
@@ -239,9 +240,8 @@ func (x *trial) result() Result {
 	return c
 }
 
-// weigh replaces level, impact and fix of a failed or warning result c by those of its
-// heaviest miss. A safety case that warns and also has an inconclusive finding keeps
-// LevelSafety, so that Report.Undecided lists it.
+// weigh replaces level, impact and fix of a failed or warning result c by those of its heaviest failed check: they depend on the harm, and not on the
+// case. A safety case that warns and also has an inconclusive finding keeps LevelSafety, so that Report.Undecided lists it.
 func (x *trial) weigh(c *Result) {
 	if c.Verdict != VerdictFail && c.Verdict != VerdictWarn {
 		return

@@ -105,8 +105,8 @@ func (o *Options) checkTemplates() error {
 	return nil
 }
 
-// plainField reports whether a header field can be written without harm to the lines around
-// it.
+// plainField reports whether a header field can be written without harm to the lines around it: its name is no part of another line, and no value has
+// a line break.
 func plainField(name string, values []string) bool {
 	bad := name == "" || strings.ContainsAny(name, " \t\r\n:")
 	return !bad && !slices.ContainsFunc(values, func(v string) bool { return strings.ContainsAny(v, "\r\n") })
@@ -191,7 +191,7 @@ func (o *Options) checkExplore() error {
 	return nil
 }
 
-// render fills a template in. ref and key must not contain {ref} or {key}.
+// render fills a template in with a reference and a key. ref and key must not contain {ref} or {key}.
 func render(template, ref, key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(template, "{ref}", ref), "{key}", key) // neither holds the other's mark
 }

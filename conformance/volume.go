@@ -31,8 +31,8 @@ const (
 	volumeEffectsLeast = 100
 )
 
-// PlanVolume returns the amount of a run with these options and Volume. It divides
-// Options.MaxEffects and MaxRequests among the cases, and sends nothing.
+// PlanVolume returns the numbers of operations and requests that a run with these options and Volume would send. It divides Options.MaxEffects and
+// MaxRequests among the cases by fixed parts, and sends nothing.
 func PlanVolume(o Options) VolumePlan {
 	o = o.withDefaults()
 	effects := o.MaxEffects

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// volumeKeys sends many keys, then repeats the first of them and some others.
+// volumeKeys sends many keys, then repeats the first of them and some others: a server must not forget a key since it has seen many.
 func volumeKeys(v volumeRun) {
 	p := v.plan
 	if all, ok := v.begin(v.fresh(p.keys, func(*operation) {}), "one of many"); ok {
@@ -29,8 +29,8 @@ func volumeBytes(v volumeRun) {
 	}
 }
 
-// volumeAges repeats operations after a long pause without any request. The pause is volumeAge, or three quarters of the window that the server
-// promises.
+// volumeAges repeats operations after a long pause without any request: the server must still know their keys. The pause is volumeAge, or three
+// quarters of the window that the server promises, if that is shorter.
 func volumeAges(v volumeRun) {
 	all, ok := v.begin(v.fresh(v.plan.aged, func(*operation) {}), "before a pause")
 	age := volumeAge
@@ -168,8 +168,8 @@ func padded(r *runner, body []byte) []byte {
 	return withMember(body, "padding", `"`+strings.Repeat("-", 6<<10)+`"`)
 }
 
-// strangersTurn returns an operation of the second caller under the key of one. Without a second caller, or with keys from the server, it returns an
-// operation with its own key.
+// strangersTurn returns an operation of the second caller under the key of one: a server must not take it for a repeat. Without a second caller, or
+// with keys from the server, it returns an operation with its own key.
 func (v volumeRun) strangersTurn(one *operation) *operation {
 	op := v.trial.newOperation()
 	if v.trial.r.o.As == nil || v.trial.r.o.handsOutKeys() {
@@ -211,8 +211,8 @@ func (v volumeRun) alongOne(ops []*operation) []*flooded {
 	return all
 }
 
-// judgeAlong checks the answers on one connection; the last request repeats the first. along
-// must not be empty. It returns false after a failed check.
+// judgeAlong checks the answers on one connection: each is about its own request, no request is refused that is taken on a connection of its own, and
+// the last one, a repeat of the first, gets its outcome. along must not be empty. It returns false after a failed check.
 func (v volumeRun) judgeAlong(along []*flooded) bool {
 	show := func() {
 		for _, f := range along {

@@ -79,9 +79,8 @@ func (v volumeRun) fresh(n int, change func(op *operation)) []*operation {
 	return ops
 }
 
-// begin sends new operations and returns the successful ones. False: one of them got another's
-// outcome, a fresh key was refused, or fewer than nine in ten succeeded; the finding is
-// recorded.
+// begin sends new operations and returns those that succeeded, to be repeated later. False: one of them got another's outcome, a fresh key was
+// refused, or fewer than nine in ten succeeded; the finding is recorded.
 func (v volumeRun) begin(ops []*operation, note string) ([]*flooded, bool) {
 	var taken []*flooded
 	all := v.flood(ops, note)

@@ -172,7 +172,7 @@ func findable(a *answer) bool {
 	return a.status == http.StatusInternalServerError || a.status >= 400 && a.status < 500
 }
 
-// probesAllowed returns the most operations for findWayIn: none with Options.NoProbe, and off
+// probesAllowed returns the most operations for findWayIn, the search for a way of sending that the target takes: none with Options.NoProbe, and off
 // loopback none without Options.MaxEffects, since each may have a real effect.
 func (r *runner) probesAllowed() int {
 	switch {
@@ -228,8 +228,8 @@ func (x *trial) findWayIn(a *answer) (*operation, *answer) {
 	return nil, nil
 }
 
-// pointAtToken fetches a key, and puts its place in the answer into the options and the way's
-// flags. It returns false if the server hands out no key.
+// pointAtToken fetches a key from the server, and puts the place of the key in the answer into the options and the way's flags. It returns false if
+// the server hands out no key.
 func (x *trial) pointAtToken(w *way) bool {
 	a := x.do(x.tokenFetch(&operation{target: x.r.target.RequestURI(), keyless: true}), "a token is fetched")
 	pointer := pointerTo(a.body)

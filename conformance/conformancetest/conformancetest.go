@@ -46,9 +46,8 @@ func (u URL) judge(ctx context.Context, o conformance.Options) (*conformance.Rep
 	return conformance.Run(ctx, o)
 }
 
-// Run judges the target and makes a subtest of each case. Of several options the last counts;
-// without any, the zero value is used. An error of the run ends the test. Run returns the
-// report. It panics if t or target is nil.
+// Run judges the target and makes a subtest of each case: a failure is an error, an undecided case is skipped. Of several options the last counts;
+// without any, the zero value is used. An error of the run ends the test. Run returns the report. It panics if t or target is nil.
 func Run(t *testing.T, target Target, options ...conformance.Options) *conformance.Report {
 	t.Helper()
 	var o conformance.Options
@@ -70,7 +69,8 @@ func Run(t *testing.T, target Target, options ...conformance.Options) *conforman
 	return rep
 }
 
-// tell reports the verdict on one case to its subtest: a failure is an error, and what could not be judged is skipped.
+// tell reports the verdict on one case to its subtest: a failure is an error, what could not be judged is skipped, and a warning or an observation is
+// logged only.
 func tell(t *testing.T, c *conformance.Result) {
 	switch c.Verdict {
 	case conformance.VerdictPass:

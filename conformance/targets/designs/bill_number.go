@@ -87,8 +87,8 @@ func insertFirst(c *call, db *sql.DB) (a answer, err error) {
 	return a, tx.Commit()
 }
 
-// existingBill returns the answer to a request whose number is taken: the stored one, a
-// refusal of another bill, or a wait if the first was rolled back meanwhile.
+// existingBill returns the answer to a request whose number is taken: the stored answer, a refusal if it is another bill, or 409 (come again later)
+// if the first was rolled back meanwhile.
 func existingBill(c *call, db *sql.DB) (a answer, err error) {
 	var hash, form string
 	err = db.QueryRowContext(c.Context(), "SELECT hash, answer FROM bill WHERE caller = ? AND number = ?", c.caller, c.key).Scan(&hash, &form)

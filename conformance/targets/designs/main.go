@@ -21,8 +21,8 @@ import (
 // panic for a crash.
 type handler func(*call) answer
 
-// designs returns the servers by name. Each function opens its stores, whose data env.end
-// removes also after an error, and returns the handler.
+// designs returns the servers that the suite is tested with, by name: each is a way to avoid double effects as it is taught, with its fault. Each
+// function opens its stores, whose data env.end removes also after an error, and returns the handler.
 func designs() map[string]func(*env) (handler, error) {
 	return map[string]func(*env) (handler, error){
 		"lock-in-finally":   lockInFinally,   // A1
@@ -36,8 +36,8 @@ func designs() map[string]func(*env) (handler, error) {
 	}
 }
 
-// main serves the named design. Without a known name it lists the names and ends with status
-// 2.
+// main serves the named design, a server with a known fault, or with -repaired without it. Without a known name it lists the names and ends with
+// status 2.
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("designs: ")

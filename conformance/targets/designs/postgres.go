@@ -10,7 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgres creates a schema of this process with the tables, and opens it. e.end removes it.
+// postgres creates a schema of this process with the tables, and opens it. e.end removes it. The pool may be returned with an error, after which only
+// e.end is of use.
 func (e *env) postgres(tables string) (*pgxpool.Pool, error) {
 	ctx := context.Background()
 	const address = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable"
@@ -45,10 +46,9 @@ const onceTable = `CREATE TABLE once (
 // errRolledBack ends a transaction whose answer says that nothing was done.
 var errRolledBack = errors.New("rolled back")
 
-// once is the repair of the designs over PostgreSQL. The record of the key is the first thing
-// in the transaction of the business, its answer the last. A duplicate waits at the primary
-// key until that transaction ends. A failure is rolled back together with its record. work
-// gets the transaction and must not end it.
+// once is the repair of the designs over PostgreSQL: it executes a call once for each caller and key. The record of the key is the first thing in the
+// transaction of the business, its answer the last. A duplicate waits at the primary key until that transaction ends. A failure is rolled back
+// together with its record. work gets the transaction and must not end it.
 func once(c *call, pool *pgxpool.Pool, work func(pgx.Tx) (answer, error)) (a answer) {
 	ctx := c.Context()
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
@@ -79,7 +79,8 @@ func once(c *call, pool *pgxpool.Pool, work func(pgx.Tx) (answer, error)) (a ans
 	return a
 }
 
-// stored returns the answer to a duplicate. Its record must be committed.
+// stored returns the answer to a duplicate: the stored one, marked as a replay, or 422 if the key belongs to another request. The record of the key
+// must be committed.
 func stored(c *call, tx pgx.Tx) (a answer, err error) {
 	var hash string
 	var form []byte

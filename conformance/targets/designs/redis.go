@@ -22,7 +22,7 @@ func (e *env) redis() (*redisStore, error) {
 	return s, s.Ping(context.Background()).Err()
 }
 
-// clean deletes all keys of this process and closes the client.
+// clean deletes all keys that this process has made in Redis and closes the client.
 func (s *redisStore) clean() error {
 	ctx := context.Background()
 	for keys := s.Scan(ctx, 0, s.prefix+"*", 1000).Iterator(); keys.Next(ctx); {
@@ -70,8 +70,8 @@ func (s *redisStore) once(c *call, key string, lease, keep time.Duration) answer
 // removeOwn deletes a key if it has the given value.
 const removeOwn = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
 
-// existing returns the answer to a request whose key is taken: the stored one, a refusal of
-// another request, or a wait.
+// existing returns the answer to a request whose key is taken: the stored one, a refusal if it is another request, or 409 (come again later) while
+// the first is at work.
 func (s *redisStore) existing(c *call, key, hash string) answer {
 	var found kept
 	record, err := s.Get(c.Context(), key).Bytes()

@@ -28,7 +28,7 @@ type env struct {
 	effects map[string]int // by reference; "" for failures and crashes
 }
 
-// newEnv returns the environment of a target. repaired: its faults are repaired.
+// newEnv returns what a design needs: the names of its stores and the counter of its effects. With repaired, the design runs without its known fault.
 func newEnv(repaired bool) *env {
 	return &env{repaired: repaired, keyHeader: "Idempotency-Key", name: "once_target_" + randomText(), effects: map[string]int{}}
 }
@@ -40,7 +40,7 @@ func randomText() string {
 	return hex.EncodeToString(b[:])
 }
 
-// end runs the closers, the last one first. All run, and their errors are joined.
+// end runs the closers (they remove the data that this process has put into the stores), the last one first. All run, and their errors are joined.
 func (e *env) end() error {
 	var all []error
 	for i := len(e.closers) - 1; i >= 0; i-- {
@@ -49,8 +49,8 @@ func (e *env) end() error {
 	return errors.Join(all...)
 }
 
-// effect counts an effect and returns its number. It is the thing that must happen once. It is
-// safe for concurrent use.
+// effect counts an effect of a reference, the thing that must happen once, and returns its number in the whole process. It is safe for concurrent
+// use.
 func (e *env) effect(ref string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,13 +78,14 @@ type call struct {
 	amount int    // the member amount of the body
 }
 
-// hash returns the SHA-256 of method, path and body, in hexadecimal digits.
+// hash returns the SHA-256 of method, path and body, in hexadecimal digits. Servers compare it to tell a repeat from another request under the same
+// key.
 func (c *call) hash() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s\n%s", c.Method, c.URL.Path, c.body))
 	return hex.EncodeToString(sum[:])
 }
 
-// bodyHash returns the SHA-256 of the body alone.
+// bodyHash returns the SHA-256 of the body alone. A server that compares only this takes a request to another path for a repeat.
 func (c *call) bodyHash() string {
 	sum := sha256.Sum256(c.body)
 	return hex.EncodeToString(sum[:])
@@ -109,7 +110,7 @@ func message(status int, text string) answer {
 	return answer{Status: status, Header: map[string]string{"Content-Type": "application/json"}, Body: string(body)}
 }
 
-// wait returns the answer to a duplicate of a call at work.
+// wait returns the answer to a duplicate of a call at work: 409, to be sent again after a second.
 func wait() answer {
 	a := problem(http.StatusConflict, "a request with this key is being processed")
 	a.Header["Retry-After"] = "1"

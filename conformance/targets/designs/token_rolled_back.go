@@ -18,7 +18,7 @@ type provider struct {
 	charges map[string]int // number of the charge, by key
 }
 
-// charge returns the number of the charge under a key, and has an effect if the key is new.
+// charge plays the payment provider, which honours keys. It returns the number of the charge under a key, and has an effect only if the key is new.
 func (p *provider) charge(c *call, key string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,7 +25,7 @@ type ledger struct {
 	byRef map[string]int // "" for those
 }
 
-// effect counts an effect and returns its number.
+// effect counts an effect of a reference, such as a payment, and returns its number in the whole process.
 func (l *ledger) effect(ref string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

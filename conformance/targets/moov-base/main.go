@@ -26,7 +26,7 @@ type ledger struct {
 	byRef map[string]int // "" for those
 }
 
-// effect counts an effect and returns its number.
+// effect counts an effect of a reference, such as a payment, and returns its number in the whole process.
 func (l *ledger) effect(ref string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +42,7 @@ func (l *ledger) count(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"count": l.byRef[r.URL.Query().Get("ref")], "total": l.total})
 }
 
-// main serves payments and refunds at ADDR, with moov-base's package idempotent in front.
+// main serves payments and refunds at ADDR, with moov-base's package idempotent in front, as a target of the test suite.
 func main() {
 	l := &ledger{byRef: map[string]int{}}
 	seen := lru.New()

@@ -23,11 +23,11 @@ type Service struct {
 	effects map[string]int // by reference
 }
 
-// NewService returns a service without effects.
+// NewService returns the business behind the servers under test, which counts its effects; it has had none yet.
 func NewService() *Service { return &Service{effects: map[string]int{}} }
 
-// ServeHTTP executes a request, or answers GET /_effects?ref=REF with the number of effects of
-// a reference.
+// ServeHTTP executes a request, with one effect even for a repeat: keys are for the layer before it. GET /_effects?ref=REF is answered with the
+// number of effects of a reference.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/_effects" {
 		s.mu.Lock()
@@ -75,7 +75,8 @@ func (s *Service) work(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, fmt.Sprintf(`{"id":%q,"reference":%q,"status":"accepted"}`, id, body.Reference))
 }
 
-// effect counts one effect of a reference, after Late, and returns its id at once.
+// effect counts one effect of a reference, and returns its id at once. With s.Late the effect is counted only after that time, as by servers that
+// answer first and work later.
 func (s *Service) effect(reference string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

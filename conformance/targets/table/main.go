@@ -18,7 +18,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/report"
 )
 
-// main prints the table of results of the servers under test.
+// main puts the table of results of the servers under test into a page. Its arguments are the directory of reports and the page; errors end it with
+// status 1, wrong arguments with 2.
 func main() {
 	if len(os.Args) != 3 {
 		fmt.Fprintln(os.Stderr, "table: want the directory of reports and the page")
@@ -36,7 +37,7 @@ const (
 	endMark   = "<!-- The tables of conformance/targets/field end here. -->\n"
 )
 
-// update replaces the tables in the page. The page must have both marks.
+// update replaces the tables in the page by those of the reports in a directory. The page must have both marks, between which they stand.
 func update(reports, page string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -54,7 +55,8 @@ func update(reports, page string) error {
 	return os.WriteFile(page, []byte(before+beginMark+tables+endMark+after), 0o644)
 }
 
-// tablesOf returns the tables of all reports in a directory, sorted by target.
+// tablesOf returns the tables of all reports in a directory, sorted by target (a server under test), as Markdown. A target with a file .missing could
+// not be had, and goes into a table of its own.
 func tablesOf(dir string) (string, error) {
 	versions, err := filepath.Glob(filepath.Join(dir, "*.version"))
 	if err != nil {

@@ -33,7 +33,8 @@ func newPatchPath() http.Handler {
 	return l
 }
 
-// newFlights returns a server that lets equal requests share one execution while that is at work. Its fault: the caller is not compared.
+// newFlights returns a server that lets equal requests share one execution while that is at work. Its fault, which the test suite must find: the
+// caller is not compared, so that one caller gets the answer of another.
 func newFlights() http.Handler {
 	name := func(r *http.Request, body []byte) string { return keyOf(r) + "\n" + byBytes(r, body) }
 	return &flights{next: newLayer(newService()), name: name, now: map[string]*flight{}}

@@ -20,18 +20,19 @@ type layer struct {
 	again func(w http.ResponseWriter, p *reply)     // answers a repeat with the outcome
 }
 
-// newLayer returns a layer that waits, compares bytes, and frees keys after failures.
+// newLayer returns a correct layer of idempotency keys before next: a repeat waits for the first request, bodies are compared by their bytes, and a
+// failure frees the key. A broken server replaces one of its parts.
 func newLayer(next http.Handler) *layer {
 	return &layer{next: next, store: newMemory(), scope: byCaller, print: byBytes, keeps: successes, again: give}
 }
 
-// newService returns the service, which has each effect before its answer.
+// newService returns the business behind the layer of keys, which has each effect before its answer.
 func newService() http.Handler { return strangers.NewService() }
 
-// byCaller returns a scope with keys of its own for each caller.
+// byCaller returns the name under which the layer stores a key: with the caller, so that each caller has keys of its own.
 func byCaller(r *http.Request, key string) string { return r.Header.Get("Authorization") + "\n" + key }
 
-// byBytes returns a fingerprint of method, path, and the bytes of the body.
+// byBytes returns a fingerprint of method, path, and the bytes of the body. It tells a repeat from another request under the same key.
 func byBytes(r *http.Request, body []byte) string {
 	return r.Method + " " + r.URL.Path + "\n" + digest(body)
 }

@@ -11,7 +11,7 @@ import (
 // slots admits as many requests at a time as the channel has room.
 type slots chan struct{}
 
-// take takes a slot without waiting; false if none is free. free gives it back.
+// take takes a slot, the right to work at one of a bounded number of requests, without waiting; false if none is free. free gives it back.
 func (s slots) take() bool {
 	select {
 	case s <- struct{}{}:
@@ -74,7 +74,7 @@ func upTo(n int, next http.Handler) http.Handler {
 	})
 }
 
-// deadline answers 503 after d. The work goes on.
+// deadline answers 503 if next has not answered after d. The work goes on, and may still have its effect.
 func deadline(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answers := make(chan *reply, 1)

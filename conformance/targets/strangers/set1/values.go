@@ -97,8 +97,8 @@ func sortedNames(object map[string]any) []string {
 	return names
 }
 
-// byValue returns a fingerprint of method, path, and the value of the body; of its bytes if it has
-// no clear value.
+// byValue returns a fingerprint of method, path, and the value of the body as JSON, equal for all spellings of it. For a body without a clear value
+// it is that of its bytes.
 func byValue(r *http.Request, body []byte) string {
 	v, err := parse(body)
 	if err != nil {
@@ -111,7 +111,8 @@ func byValue(r *http.Request, body []byte) string {
 	return r.Method + " " + r.URL.Path + "\n" + digest([]byte(b.String()))
 }
 
-// byLines returns a fingerprint of method, path, and the sorted lines of a flattened body.
+// byLines returns a fingerprint of method, path, and the sorted lines of a flattened body, one for each value. Elements of a list in another order
+// give the same lines: this is a deliberate fault.
 func byLines(r *http.Request, body []byte) string {
 	v, err := parse(body)
 	if err != nil {
@@ -122,7 +123,7 @@ func byLines(r *http.Request, body []byte) string {
 	return r.Method + " " + r.URL.Path + "\n" + digest([]byte(strings.Join(lines, "\n")))
 }
 
-// flatten appends a line for each value inside v: its path, way, and the value itself.
+// flatten appends a line for each value inside v: way, the path to it, and the value itself. An element's path has no index.
 func flatten(lines []string, way string, v any) []string {
 	switch v := v.(type) {
 	case map[string]any:

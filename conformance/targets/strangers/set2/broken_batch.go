@@ -63,8 +63,8 @@ func (b *batched) commit() {
 	clear(b.pending)
 }
 
-// ServeHTTP executes a new key, and settles others from their row. A panic of the service is a
-// crash for end.
+// ServeHTTP executes a new key, and settles others from their row (a request with its outcome). It tells end of a panic of the service: that rolls
+// back the outcomes of other requests, too.
 func (b *batched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, b.next)
 	if !ok {

@@ -21,7 +21,7 @@ func newFiltered() http.Handler {
 	return &filtered{next: newService(), seen: map[string]uint32{}, rows: map[string]*row{}}
 }
 
-// bits returns the two bits of a key in the filter; they may be one.
+// bits returns the two bits of a key in its caller's filter of 32 bits; they may be the same one. Keys may share bits.
 func bits(c *call) uint32 {
 	h := c.hash()
 	return 1<<(h%32) | 1<<(h>>32%32)
@@ -86,7 +86,8 @@ func newHot() http.Handler {
 	return &hot{next: newService(), rows: map[string]row{}, reads: map[string]int{}, cache: map[string]row{}}
 }
 
-// claim returns the row of a key. mine is true if there was none: then the caller must execute the request.
+// claim returns the row of a key (its request with the outcome), from the cache or the table. mine is true if there was none: then the caller must
+// execute the request. A row that was moved to the cache and has expired there is found nowhere: this is the fault.
 func (h *hot) claim(c *call) (had row, mine bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -50,7 +50,7 @@ func (c *call) digest() string {
 	return string(sum[:])
 }
 
-// hash returns a short hash of the call's primary key.
+// hash returns a short hash of the call's caller and key, to choose one of a few locks, slots or bits for it.
 func (c *call) hash() uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(c.id())) // never fails

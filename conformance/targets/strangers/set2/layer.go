@@ -22,10 +22,10 @@ func newLayer() *layer {
 	return &layer{next: newService(), rows: newTable(), id: (*call).id, keeps: successes}
 }
 
-// newService returns the service, which has each effect before its answer.
+// newService returns the business behind the layer of keys, which has each effect before its answer.
 func newService() http.Handler { return strangers.NewService() }
 
-// successes reports whether an outcome had an effect.
+// successes reports whether an outcome is stored under its key: only a success, which had an effect. After another one a repeat is executed.
 func successes(_ *call, status int) bool { return status < 300 }
 
 // ServeHTTP executes a request with a valid key, or repeats the answer to that key. open has answered any other request.

@@ -24,7 +24,7 @@ type row struct {
 // work.
 func (o row) good() bool { return o.status < 300 }
 
-// expired reports whether the row no longer counts.
+// expired reports whether the time of the row is over, so that it no longer counts. A row without an end never expires.
 func (o row) expired() bool { return !o.until.IsZero() && !time.Now().Before(o.until) }
 
 // table has rows by primary key. Each method is one atomic statement.

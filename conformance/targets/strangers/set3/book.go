@@ -47,7 +47,8 @@ func (b *book) open(id, sum string) (*exchange, bool) {
 	return x, true
 }
 
-// put replaces the exchange of a key by a new one. The caller must call end for it.
+// put replaces the exchange of a key (a request with its answer) by a new one. The caller must call end for it. Only a server with a deliberate fault
+// calls put: it does not look whether the key is free.
 func (b *book) put(id, sum string) *exchange {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -98,8 +98,8 @@ func (u *uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// uploaded returns the fingerprint of an exchange's first request, after it has stored the
-// caller's own if mine is true; "" if that is not read yet.
+// uploaded returns the fingerprint of an exchange's first request, after it has stored the caller's own (sum) if mine is true. "" means that the body
+// of the first request is still being read.
 func (u *uploads) uploaded(x *exchange, mine bool, sum string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -13,8 +13,8 @@ type front struct {
 	replay  func(w http.ResponseWriter, a *answer)    // answers a repeat with the stored answer
 }
 
-// newFront returns a layer that compares bytes, frees the key after a failure, and answers 409
-// during the work.
+// newFront returns a correct layer of idempotency keys before backend: it compares bytes, frees the key after a failure, and answers 409 during the
+// work. A broken server replaces one of its parts.
 func newFront(backend http.Handler) *front {
 	return &front{
 		backend: backend, book: newBook(), sum: byBytes, busy: atWork, replay: give,
@@ -62,8 +62,8 @@ func (f *front) execute(w http.ResponseWriter, r *http.Request, body []byte, id 
 	give(w, a)
 }
 
-// settle answers a request that is not the first of its exchange. False: it has not, since the
-// first has failed and the key is free.
+// settle answers a request that is not the first of its exchange (a key's request with its answer): a refusal of another request, or the stored
+// answer. False: it has not answered, since the first has failed and the key is free.
 func (f *front) settle(w http.ResponseWriter, x *exchange, sum string) bool {
 	if x.sum != sum {
 		another(w)

@@ -21,7 +21,7 @@ type answer struct {
 // effective reports whether the answer is a success with an effect.
 func (a *answer) effective() bool { return a.status < 300 }
 
-// newService returns the service, which has each effect before its answer.
+// newService returns the business behind the layer of keys, which has each effect before its answer.
 func newService() http.Handler { return strangers.NewService() }
 
 // send sends a copy of a request with this body to a backend, and returns the answer; 500
@@ -90,10 +90,10 @@ func keyOf(r *http.Request) string {
 // keyless reports whether a request passes the layer of idempotency keys as it is: a GET, or a request without a key.
 func keyless(r *http.Request) bool { return r.Method == http.MethodGet || keyOf(r) == "" }
 
-// byCaller returns an id with keys of its own for each caller.
+// byCaller returns the name under which the layer stores a key: with the caller, so that each caller has keys of its own.
 func byCaller(r *http.Request, key string) string { return r.Header.Get("Authorization") + "\n" + key }
 
-// byBytes returns a fingerprint of method, path, and the bytes of the body.
+// byBytes returns a fingerprint of method, path, and the bytes of the body. It tells a repeat from another request under the same key.
 func byBytes(r *http.Request, body []byte) string {
 	sum := sha256.Sum256(body)
 	return r.Method + " " + r.URL.Path + "\n" + string(sum[:])

@@ -161,7 +161,7 @@ func (d *detached) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sleepy answers every second request, but not GET, with 503 before any work.
+// sleepy answers every second request, but not GET, with 503 before any work, and says so in the header X-Not-Done.
 func sleepy(service http.Handler) http.Handler {
 	var count atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

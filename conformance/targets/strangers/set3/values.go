@@ -18,8 +18,8 @@ type comparison struct {
 	absent func(member any) bool    // true: the member counts as absent
 }
 
-// sum returns a fingerprint of method, path, and the value of the body; of its bytes if it has no
-// clear value.
+// sum returns a fingerprint of method, path, and the value of the body as JSON, equal for all spellings that c takes for equal. For a body without a
+// clear value it is that of its bytes.
 func (c comparison) sum(r *http.Request, body []byte) string {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
