@@ -92,15 +92,16 @@ func (x *exchange) access() *accessWriter {
 	return own
 }
 
-// noteSend puts the exchange's send and fault into its Access. receive calls it once both are known.
+// noteSend puts the exchange's send (a request that counts for the client) and its fault into the entry of the access log. receive calls it once both
+// are known.
 func (x *exchange) noteSend() {
 	if own := x.access(); own != nil {
 		own.seen, own.access.Fault = x.seen, x.fault
 	}
 }
 
-// noteHijacked notes an answer that was written to the hijacked connection, and reports the request now: its handler
-// goes on to read another request, with an Access of its own.
+// noteHijacked notes an answer that was written to the hijacked connection, and reports the request to the access log now: its handler goes on to
+// read another request, with an entry of its own.
 func (x *exchange) noteHijacked(status, bytes int) {
 	if own := x.access(); own != nil {
 		own.access.Status, own.access.Bytes = status, int64(bytes)

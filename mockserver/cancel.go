@@ -23,14 +23,14 @@ func (s *Server) Undone(key string) bool {
 	return s.undone.keys[key]
 }
 
-// reset forgets all keys. New calls it to make the map.
+// reset forgets all keys whose effects a client has undone. New calls it to make the map.
 func (u *undone) reset() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.keys = map[string]bool{}
 }
 
-// asksToUndo reports whether r is the profile's request to undo by key; false without a Cancel.
+// asksToUndo reports whether r asks the server to undo what was done under a key, by the profile's Cancel; false for a profile without one.
 func (s *Server) asksToUndo(r *http.Request) bool {
 	c := s.cfg.Profile.Cancel
 	return c != nil && r.Method == http.MethodPost && r.URL.Path == c.Path

@@ -7,9 +7,9 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// control answers a request to a control path, such as /_ledger; false: r is for another path, and nothing was
-// written. Such requests are no sends, and meet no faults. A restart by POST /_restart spares the connection of the
-// request itself.
+// control answers a request to a control path, such as /_ledger, by which a tester asks and steers the mock; false: r is for another path, and
+// nothing was written. Such requests do not count as sends, and meet no faults. A restart by POST /_restart spares the connection of the request
+// itself.
 func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 	method := http.MethodGet
 	var act func() any
@@ -52,7 +52,8 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// finish ends the referee's run and returns its verdict, to be written as JSON. Without a referee it returns a note.
+// finish ends the run of the referee (it judges the client's requests) and returns its verdict, to be written as JSON. Without a referee it returns a
+// note that says so.
 func (s *Server) finish() any {
 	if s.cfg.Referee == nil {
 		return map[string]any{"finished": false, "detail": "no referee is at work"}

@@ -23,8 +23,8 @@ const (
 	hugeErrorBytes = 1 << 20
 )
 
-// refuse answers a request, or cuts its connection, without handling it. The fault must be one of Fault.before. Its
-// Delay passes first, or until the client leaves or the server closes; Hang and Late use the Delay themselves.
+// refuse answers a request, or cuts its connection, without handling it: the fault happens before any effect (Fault.before). Its Delay passes first,
+// or until the client leaves or the server closes; Hang and Late use the Delay themselves.
 func (s *Server) refuse(x *exchange) {
 	f := x.fault
 	if f.Kind != Hang && f.Kind != Late {
@@ -76,7 +76,7 @@ func (s *Server) deliver(x *exchange, a *keylayer.Answer) {
 	}
 }
 
-// send writes the whole answer, and notes in x.seen whether the client took it.
+// send writes the whole answer, and notes in x.seen, the record of this request, whether the client took it.
 func (s *Server) send(x *exchange, a *keylayer.Answer) {
 	s.rules.noteEnd(x.seen)
 	s.rules.answered(x.seen, a, a.Write(x.w))
@@ -193,7 +193,8 @@ func (s *Server) huge(x *exchange) {
 	s.rules.answered(x.seen, a, err == nil)
 }
 
-// cut closes the connection without an answer: by a TCP reset, or in order.
+// cut closes the connection without an answer: by a TCP reset if reset is true, else in order. Where the connection cannot be taken over, as with
+// HTTP/2, it panics with http.ErrAbortHandler instead.
 func (s *Server) cut(x *exchange, reset bool) {
 	s.rules.noteEnd(x.seen)
 	conn, _, err := http.NewResponseController(x.w).Hijack()

@@ -29,7 +29,8 @@ type image struct {
 	size                             int    // of the whole body, in bytes
 }
 
-// newImage returns the image of a request. It shares the memory of body; kept copies it.
+// newImage returns the image of a request: the parts of it that are compared, with the beginning of its body, to tell later how a repeat differs. It
+// shares the memory of body; kept copies it.
 func newImage(r *http.Request, body []byte) image {
 	return image{
 		method: r.Method, path: r.URL.EscapedPath(), query: r.URL.RawQuery, contentType: r.Header.Get("Content-Type"),
@@ -69,8 +70,8 @@ func (first image) differences(second image) string {
 	return strings.Join(all, ", ")
 }
 
-// place describes a difference of two texts: both lengths, sizeA and sizeB, and the first offset at which a and b
-// differ. a and b may be the beginnings of longer texts.
+// place describes a difference of two texts: both lengths, sizeA and sizeB, and the first offset at which a and b differ. a and b may be the
+// beginnings of longer texts; then there may be no difference in them.
 func place(a, b []byte, sizeA, sizeB int) string {
 	at := 0
 	for at < len(a) && at < len(b) && a[at] == b[at] {

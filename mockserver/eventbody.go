@@ -13,7 +13,8 @@ import (
 
 // This file makes the body of an event: by the proofs of the profile, from the request and its answer.
 
-// proofFor returns the profile's entry for the event that the API sends about the operation of this request; nil if there is none.
+// proofFor returns the profile's entry for the event (a webhook) that the API sends when the operation of this request has taken effect; nil if there
+// is none.
 func proofFor(w *profile.Webhook, r *http.Request) *profile.EventProof {
 	for i := range w.Proofs {
 		for _, o := range w.Proofs[i].Operations {

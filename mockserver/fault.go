@@ -134,8 +134,8 @@ func (f Fault) status() int {
 	}
 }
 
-// before reports whether the fault prevents that the request is handled: it then has no effect, and does not use the key. (Late handles it
-// afterwards.)
+// before reports whether the fault prevents that the request is handled: it then has no effect, and does not use the key. Late is among them, though
+// that handles the request some time afterwards.
 func (f Fault) before() bool {
 	switch f.Kind {
 	case DropBefore, Reset, Hang, Answer, Redirect, HugeError, Late:
@@ -145,7 +145,8 @@ func (f Fault) before() bool {
 	}
 }
 
-// holds reports whether the Delay of the fault is the time that the handler takes. For some kinds it is the duration of the fault itself.
+// holds reports whether the Delay of the fault is the time that the handler takes. For the other kinds it is the time of the fault itself, such as
+// that of a slow body.
 func (f Fault) holds() bool {
 	switch f.Kind {
 	case SlowBody, HangAfter, Duplicate, Late:

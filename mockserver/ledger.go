@@ -59,7 +59,7 @@ type Ledger struct {
 	violations []Violation      // at most violationsMax
 }
 
-// newLedger returns an empty ledger.
+// newLedger returns an empty ledger: the counts of requests, of their effects, and of rules that clients broke.
 func newLedger() *Ledger {
 	l := &Ledger{}
 	l.reset()
@@ -120,7 +120,7 @@ func (l *Ledger) effect(key, reference string) {
 	}
 }
 
-// violated notes a broken rule. Past violationsMax it is dropped.
+// violated notes a rule that a client broke. Past violationsMax the note is dropped, to bound the memory.
 func (l *Ledger) violated(v Violation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

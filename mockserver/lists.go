@@ -106,9 +106,9 @@ func newLists(p *profile.Profile, owner func(*http.Request) keylayer.Digest) *li
 	return &lists{listStyle: style, profile: p, owner: owner}
 }
 
-// add appends a new resource to the list of its collection, and adds to resource the request's members and those of the
-// API. created holds the collection and the id. A top-level whole number of a form becomes a number, as at Stripe. The
-// service's lock is held; a nil l does nothing.
+// add appends a new resource to the list of its collection, so that a GET shows it, and adds to resource the request's members and those of the API.
+// created holds the collection and the id. A top-level whole number of a form becomes a number, as at Stripe. The service's lock is held; a nil l
+// does nothing.
 func (l *lists) add(r *http.Request, body []byte, created listed, resource map[string]any) {
 	if l == nil {
 		return

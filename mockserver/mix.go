@@ -42,7 +42,8 @@ func (m Mix) Validate() error {
 	return nil
 }
 
-// at returns the fault that the mix gives for a random number x in [0, 1); none for the rest of the probabilities.
+// at returns the fault that the mix (faults with their probabilities) gives for a random number x in [0, 1); the zero Fault, none, for the rest of
+// the probabilities.
 func (m Mix) at(x float64) Fault {
 	for _, share := range m {
 		if x -= share.Probability; x < 0 {

@@ -19,7 +19,7 @@ type plan struct {
 	byOp       map[string]int // sends so far, per operation; with Scenarios only
 }
 
-// newPlan returns the plan of a configuration, at its beginning.
+// newPlan returns the plan of a configuration, which says what fault each request meets, at its beginning.
 func newPlan(cfg *Config) *plan {
 	p := &plan{cfg: cfg}
 	p.reset()
@@ -34,7 +34,7 @@ func (p *plan) reset() {
 	p.byKey, p.byOp, p.operations = map[string]int{}, map[string]int{}, map[string]int{}
 }
 
-// inject appends to the global script. The faults must be valid.
+// inject appends faults to the global script, the one for requests of any key. The faults must be valid.
 func (p *plan) inject(faults []Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,8 +73,8 @@ func (p *plan) next(key, operation string) Fault {
 	return p.cfg.Mix.at(draw(p.cfg.Seed, key, nth))
 }
 
-// scenario returns the script of an operation; nil: there are no Scenarios, or an empty one. An unknown operation
-// gets the next number. The lock is held.
+// scenario returns the script of faults for an operation; nil: there are no Scenarios, or this one has no faults. Operations take the Scenarios in
+// turn, by the order of their first requests; an unknown one gets the next number. The lock is held.
 func (p *plan) scenario(operation string) []Fault {
 	if len(p.cfg.Scenarios) == 0 {
 		return nil

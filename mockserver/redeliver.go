@@ -9,16 +9,16 @@ import (
 
 // The faults Duplicate and Late: a network or a proxy delivers a request twice, or late.
 
-// redelivery returns an exchange for another delivery of the request of x. It has no writer: no client waits for the
-// answer. Its context ends with the server.
+// redelivery returns an exchange (a request on its way through the server) for another delivery of the request of x, as by a faulty network. It has
+// no writer: no client waits for the answer. Its context ends with the server.
 func (s *Server) redelivery(x *exchange) *exchange {
 	again := &exchange{seen: x.seen, arrived: x.arrived, Exchange: keylayer.Exchange{Request: x.Request.WithContext(s.life), Body: x.Body, Key: x.Key, Number: s.requests.Add(1)}}
 	again.Execute = func() *keylayer.Answer { return s.run(again) }
 	return again
 }
 
-// handleUnawaited handles a request that is delivered once more, and drops the answer: no client waits for it. For a bug with Late the answer counts
-// as delivered, as if a proxy had read it. A handler that aborts the connection is no error here.
+// handleUnawaited handles a request that is delivered once more, and drops the answer: no client waits for it. A deliberate bug that acts after the
+// answer (Late) sees it as delivered, as if a proxy had read it. A handler that aborts the connection is no error here.
 func (s *Server) handleUnawaited(x *exchange) {
 	defer func() {
 		if crash := recover(); crash != nil && crash != http.ErrAbortHandler {

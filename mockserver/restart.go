@@ -57,8 +57,9 @@ func (s *Server) restart(spared net.Conn) {
 	s.keys.Restart()
 }
 
-// handle executes or refuses a request: its signature, its token, then its key. A restart during the key layer ends
-// its handler. It panics with http.ErrAbortHandler if the handler aborts, or the server ends while it waits.
+// handle executes or refuses a request by its signature, its token, then its key. It returns the answer and what stood under the key; Unkeyed: the
+// key was not looked up. A restart during the key layer ends its handler. It panics with http.ErrAbortHandler if the handler aborts, or the server
+// ends while it waits.
 func (s *Server) handle(x *exchange) (*keylayer.Answer, keylayer.Claim) {
 	if a := s.unverified(x.arrived, x.Body); a != nil {
 		return a, keylayer.Unkeyed

@@ -93,8 +93,8 @@ func (r Reply) String() string {
 	}
 }
 
-// Final reports whether the answer settles the operation, so that another send is a waste. inDoubt: an answer before
-// it was lost; after that a 4xx settles nothing.
+// Final reports whether the answer settles the operation, so that another send is a waste: a success, most 4xx, or an error that the server advises
+// not to try again (Advised). inDoubt: an answer before it was lost; after that a 4xx settles nothing, since the first send may have had its effect.
 func (r Reply) Final(inDoubt bool) bool {
 	switch {
 	case r.Status >= 200 && r.Status < 300, r.Advised:
@@ -131,7 +131,8 @@ func (r Reply) afterHeader() (time.Time, bool) {
 // abandonSlack bounds the time after which a server notices that the client left.
 const abandonSlack = 250 * time.Millisecond
 
-// WaitedFor reports whether the client still waited for this reply when it sent later, so that the two sends overlap.
+// WaitedFor reports whether the client still waited for this reply when it sent later, so that the two sends overlap. An answer that did not get
+// through counts only with an overlap over abandonSlack: the client may have given up just before.
 func (r Reply) WaitedFor(later *Send) bool {
 	overlap := r.Ended.Sub(later.Begun)
 	return overlap > 0 && (r.Whole || overlap > abandonSlack)

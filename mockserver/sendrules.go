@@ -80,8 +80,8 @@ func (w *sendRules) reset() {
 	}
 }
 
-// begin counts a send that has arrived whole, checks the rules, and tells the referee. The caller must call finish on
-// the result.
+// begin counts a send that has arrived whole, checks the rules for clients, and tells the referee. It returns the record of this send, in which its
+// answer is noted later. The caller must call finish on the result.
 func (w *sendRules) begin(r *http.Request, k keylayer.Reading, body []byte) *observation {
 	seen := &observation{Send: Send{
 		Keyed: k.Present, Honoured: keylayer.Honours(w.cfg.Profile, r), Method: r.Method, Path: r.URL.Path,
@@ -137,7 +137,7 @@ func connectionOf(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// identify checks that an operation keeps its first key. The lock is held.
+// identify checks the rule that an operation keeps its first key, where the configuration says how a body names its operation. The lock is held.
 func (w *sendRules) identify(seen *observation) {
 	if w.cfg.OperationPointer == "" || seen.Operation == "" {
 		return
@@ -198,14 +198,14 @@ func (w *sendRules) examineFirstSent(seen *observation, history *keyHistory) {
 	history.firstSent = seen.FirstSent
 }
 
-// notActed reports whether the profile's NotActed lists the status: the server did not act on the request.
+// notActed reports whether the profile says that the server did not act on a request with an answer of this status.
 func (w *sendRules) notActed(status int) bool {
 	p := w.cfg.Profile
 	return slices.Contains(p.NotActed.Again, status) || slices.Contains(p.NotActed.Stop, status)
 }
 
-// noteEnd sets Ended to now, unless it is set. Call it just before the last write or the cut, so that a send that
-// follows the answer begins later.
+// noteEnd notes that the answer to a send ends now, unless an end is noted. Call it just before the last write or the cut, so that a send that
+// follows the answer begins later, and is not taken for an overlap.
 func (w *sendRules) noteEnd(seen *observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -208,7 +208,7 @@ func (s *Server) receive(x *exchange) bool {
 	return true
 }
 
-// play lets a received request meet its fault, and answers it or cuts the connection.
+// play lets a received request meet its fault, such as a lost answer, before or after it is handled, and answers it or cuts the connection.
 func (s *Server) play(x *exchange) {
 	if x.fault.before() {
 		s.refuse(x)
@@ -235,9 +235,8 @@ func (s *Server) play(x *exchange) {
 	s.deliver(x, a)
 }
 
-// run executes the request and counts its effect. It goes on when the client leaves, and ends when the server
-// restarts or closes. A panic of the handler becomes a 500; http.ErrAbortHandler is passed on. The key layer calls it
-// with the key claimed.
+// run executes the request in the service and counts its effect; it returns the answer. It goes on when the client leaves, and ends when the server
+// restarts or closes. A panic of the handler becomes a 500; http.ErrAbortHandler is passed on. The key layer calls it with the key claimed.
 func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.Request.Context()))
 	defer cancel()
@@ -275,7 +274,7 @@ func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	return a
 }
 
-// safe answers a request of a safe method: no key, no fault, no count.
+// safe answers a request of a method without effects, such as GET: no key is looked at, no fault is met, and nothing is counted.
 func (s *Server) safe(x *exchange) {
 	if a := s.unverifiedSafe(x); a != nil {
 		a.Write(x.w)

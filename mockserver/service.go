@@ -147,7 +147,7 @@ func (v *service) create(r *http.Request, body []byte, members map[string]any) *
 	return a
 }
 
-// find answers a GET or HEAD: a lookup by reference, a list, or the resource at the path.
+// find answers a GET or HEAD: a lookup by business reference, a list, or the resource at the path, in this order.
 func (v *service) find(w http.ResponseWriter, r *http.Request) {
 	if v.references != nil {
 		if a := v.references.Find(r); a != nil {

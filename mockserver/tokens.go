@@ -31,8 +31,8 @@ type ticket struct {
 	used    bool            // a request with it had an effect
 }
 
-// newTokenDesk returns nil if the profile has no requests for tokens. In the profile's path, {path} matches any text
-// and any other {name} one segment.
+// newTokenDesk returns the desk that hands out tokens: keys made by the server. It is nil if the profile has no requests for tokens. In the profile's
+// path, {path} matches any text and any other {name} one segment.
 func newTokenDesk(cfg *Config) *tokenDesk {
 	t := cfg.Profile.Token
 	if t == nil || t.Path == "" {
@@ -60,7 +60,7 @@ func (d *tokenDesk) reset() {
 	d.asked, d.tickets = 0, map[string]*ticket{}
 }
 
-// asksFor reports whether r asks for a token.
+// asksFor reports whether r asks for a token, a key made by the server, by the profile's method and path; false for a nil desk.
 func (d *tokenDesk) asksFor(r *http.Request) bool {
 	if d == nil {
 		return false
@@ -80,7 +80,7 @@ func (d *tokenDesk) handOut(caller keylayer.Digest, purpose string) string {
 	return token
 }
 
-// nextFault takes the next fault of TokenScript; zero once the script is used up.
+// nextFault takes the next fault of TokenScript, the faults for requests for a token; the zero Fault, none, once the script is used up.
 func (d *tokenDesk) nextFault() (f Fault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -188,5 +188,5 @@ func (c *Config) validateTokens() error {
 	return validateScripts([][]Fault{c.TokenScript, c.UndoScript})
 }
 
-// handsOut reports whether the profile has requests for tokens; a nil profile has none.
+// handsOut reports whether the API of the profile hands out keys (tokens) on request; a nil profile has no such requests.
 func handsOut(p *profile.Profile) bool { return p != nil && p.Token != nil && p.Token.Path != "" }

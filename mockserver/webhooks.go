@@ -144,7 +144,8 @@ func (s *Server) EventAnswers() map[int]int {
 	return all
 }
 
-// tell sends the event of the effect of x in the background, if there is one. x is a send, and its key was read.
+// tell sends the event (a webhook) about the effect of x in the background, if the profile has one for it. The Script of the events may let it come
+// late, twice, after the next event, or never. x is a send, and its key was read.
 func (s *Server) tell(x *exchange) {
 	e := s.events
 	if e == nil {
@@ -201,7 +202,8 @@ func (s *Server) post(event *letter, then []*letter) {
 	}()
 }
 
-// send delivers one event with its fault; it returns when it was answered, given up, or ctx has ended.
+// send delivers one event with its fault: late, twice, or with a forged signature before or in the place of the right one. It returns when the event
+// was answered, given up, or ctx has ended.
 func (e *events) send(ctx context.Context, l *letter) {
 	switch l.fault {
 	case EventLate:
@@ -218,8 +220,8 @@ func (e *events) send(ctx context.Context, l *letter) {
 	}
 }
 
-// deliver posts an event signed with secret until its answer is below 500, eventAttempts times at most, and counts
-// each answer.
+// deliver posts an event signed with secret until its answer is 200 to 499, eventAttempts times at most, and counts each answer by its status; 0 is
+// no answer.
 func (e *events) deliver(ctx context.Context, l *letter, secret string) {
 	for range eventAttempts {
 		status := 0

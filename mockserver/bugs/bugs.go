@@ -70,6 +70,6 @@ func Find(name string) (Bug, error) {
 	return Bug{}, fmt.Errorf("mockserver: unknown bug %q; known are %s", name, strings.Join(known, ", "))
 }
 
-// Mutation returns the bug's change to a correct server. It is for package mockserver; that of the zero Bug changes
-// nothing.
+// Mutation returns the bug's change to a correct server: functions that the server calls at fixed places. It is for package mockserver; that of the
+// zero Bug changes nothing.
 func (b Bug) Mutation() keylayer.Mutation { return b.change }

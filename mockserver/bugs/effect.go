@@ -109,8 +109,8 @@ func beforeFailureBugs() []Bug {
 	}
 }
 
-// withoutFaults replaces x.Request by a copy without the query parameters for failures and waits. The caller must
-// call restore, in the same goroutine.
+// withoutFaults replaces x.Request by a copy without the query parameters for failures and waits, so that a bug can execute it with an effect. The
+// caller must call restore, in the same goroutine.
 func withoutFaults(x *exchange) (restore func()) {
 	original := x.Request
 	x.Request = original.Clone(original.Context())

@@ -196,8 +196,8 @@ func waitingBugs() []Bug {
 	}
 }
 
-// first waits until the first request with the key of x is answered, and returns its answer; nil: the client left,
-// the server ended, or the key was released.
+// first waits until the first request with the key of x is answered, and returns its answer; nil: the client left, the server ended, or the key was
+// released without an answer. Bugs use it that let a duplicate wait.
 func first(l *layer, x *exchange) *answer {
 	for {
 		existing, known := l.Store.Peek(l.Scope(x))
@@ -252,8 +252,9 @@ func hangUpBugs() []Bug {
 	}
 }
 
-// racingBegin is a deliberate bug for tests of clients (a Mutation.Begin, which runs at the arrival of a key). It looks the key up, waits raceDelay,
-// and then takes it for a new one, even if another request has begun it meanwhile. The entry is then not in the store.
+// racingBegin is a deliberate bug of the server, to be caught by a suite of server tests (a Mutation.Begin, in the place of the claim of a key). It
+// looks the key up, waits raceDelay, and then takes it for a new one (Fresh), even if another request has begun it meanwhile. The entry is then not
+// in the store.
 func racingBegin(l *layer, id, print digest) (*entry, claim) {
 	if _, known := l.Store.Peek(id); known {
 		return l.Store.Begin(id, print, time.Now())
@@ -265,8 +266,8 @@ func racingBegin(l *layer, id, print digest) (*entry, claim) {
 	return &entry{ID: id, Fingerprint: print, First: time.Now()}, keylayer.Fresh
 }
 
-// noteDuplicate is a part of deliberate bugs for tests of clients (a Mutation.Claimed, which runs after the look at the key). It notes in the key's
-// entry that a duplicate has arrived.
+// noteDuplicate is a part of deliberate bugs of the server (a Mutation.Claimed, called after the look at the key). If the first request is being
+// handled, it keeps the answer "in progress" beside the key, so that a bug can give it later. Its own result is nil: go on as a correct server.
 func noteDuplicate(l *layer, x *exchange, _ *entry, result claim) *answer {
 	if result == keylayer.Running {
 		l.Store.Note(l.Scope(x), l.InProgressAnswer())
@@ -274,8 +275,9 @@ func noteDuplicate(l *layer, x *exchange, _ *entry, result claim) *answer {
 	return nil
 }
 
-// holdAnswer is a part of a deliberate bug for tests of clients (a Mutation.Settle, which runs when the answer is known). It does not store the
-// answer yet: storeIfWritten does, if the answer was delivered.
+// holdAnswer is a part of a deliberate bug of the server (a Mutation.Settle, called when the answer is known). It does not store the answer yet:
+// storeIfWritten does, if the answer was delivered. True means that the server must leave the key alone until then; false: this answer is not stored
+// in any case.
 func holdAnswer(l *layer, x *exchange, e *entry, a *answer) bool {
 	if !keylayer.Keeps(l.Profile, a) {
 		return false
@@ -284,8 +286,8 @@ func holdAnswer(l *layer, x *exchange, e *entry, a *answer) bool {
 	return true
 }
 
-// storeIfWritten is a deliberate bug for tests of clients (a Mutation.Late, which runs after the answer was written). It stores the answer for
-// repeats only if it was delivered. Otherwise it frees the key, and a repeat is executed again.
+// storeIfWritten is a deliberate bug of the server (a Mutation.Late, called after the answer was written). It stores the answer for repeats only if
+// it was delivered. Otherwise it frees the key, and a repeat is executed again.
 func storeIfWritten(l *layer, x *exchange) {
 	switch {
 	case x.Held == nil:

@@ -12,8 +12,8 @@ import (
 // replicaLag is the time for which replica-lag does not see a new key.
 const replicaLag = time.Second
 
-// inTurn returns a Mutation.Scope: the requests with one key go to two instances by turns. It counts per key, so
-// other requests make no difference. It is safe for concurrent use.
+// inTurn returns a Mutation.Scope (it changes the name under which a key is stored): the requests with one key go to two instances by turns, and
+// neither knows the other's keys. It counts per key, so other requests make no difference. It is safe for concurrent use.
 func inTurn() func(*exchange, []string) []string {
 	type turns struct{ latest, n uint64 } // the latest Exchange.Number, and the requests so far
 	var mu sync.Mutex

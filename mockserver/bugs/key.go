@@ -160,7 +160,7 @@ func rawKey(l *layer, x *exchange) string {
 	return strings.TrimSpace(x.Request.Header.Get(l.Profile.Carrier.Name))
 }
 
-// bare reads a key that is raw or quoted: the empty encoding accepts both.
+// bare reads the text of a key that is raw or quoted, and returns the key: the empty encoding accepts both.
 func bare(text string) (string, error) { return keylayer.ParseKey(text, "") }
 
 // remade returns a mutation of the mock: change(key) takes the place of each valid key. Without a key, change is called with "".
@@ -184,7 +184,8 @@ func lettersAndDigits(key string) string {
 	}, key)
 }
 
-// strangersToo returns a Mutation.Scope, which tells keys of different callers apart: all callers share the keys with this prefix.
+// strangersToo returns a Mutation.Scope (it changes the name under which a key is stored): for keys with this prefix the caller is left out, so that
+// all callers share them.
 func strangersToo(prefix string) func(*exchange, []string) []string {
 	return func(x *exchange, parts []string) []string {
 		if strings.HasPrefix(x.Key.Key, prefix) {
@@ -194,7 +195,7 @@ func strangersToo(prefix string) func(*exchange, []string) []string {
 	}
 }
 
-// failure returns a 500 if the condition holds, else nil.
+// failure returns a 500 if the condition holds, for bugs that answer so; else nil, and the server goes on as a correct one.
 func failure(l *layer, condition bool) *answer {
 	if !condition {
 		return nil

@@ -82,7 +82,8 @@ func outcomeBugs() []Bug {
 	}
 }
 
-// leaks returns a mutation: the key stays claimed for ever after an outcome selected by after.
+// leaks returns a mutation (a deliberate bug): the key stays claimed for ever after an outcome selected by after, so that each repeat is told "in
+// progress".
 func leaks(after func(*exchange, *answer) bool) mutation {
 	return mutation{Settle: func(_ *layer, x *exchange, _ *entry, a *answer) bool {
 		return after(x, a)

@@ -219,7 +219,8 @@ func framingBugs() []Bug {
 	}
 }
 
-// without returns a mutation: the fingerprint lacks one part, one of the indexes above.
+// without returns a mutation (a deliberate bug): the fingerprint lacks one part, such as the path, so that requests that differ in it are taken for
+// the same. part is one of the indexes above.
 func without(part int) mutation {
 	return mutation{Print: func(_ *http.Request, parts []string) []string {
 		parts[part] = ""
@@ -227,7 +228,8 @@ func without(part int) mutation {
 	}}
 }
 
-// bodySeen is a Mutation.Intercept, called before the key is claimed. It refuses a body that was seen under another key.
+// bodySeen is a Mutation.Intercept, called before the key is claimed. It refuses a body that was seen under another key; nil means that the request
+// goes on as at a correct server.
 func bodySeen(l *layer, x *exchange) *answer {
 	if !x.Key.Present || x.Key.Err != nil || len(x.Body) == 0 {
 		return nil

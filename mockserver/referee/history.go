@@ -38,15 +38,16 @@ type history struct {
 	begun      time.Time                  // the start of the run
 }
 
-// newHistory returns an empty history, begun now. Without scenarios operations have none.
+// newHistory returns an empty history of a client's sends, begun now. Operations are given the names of the scenarios in turn; without scenarios they
+// have none.
 func newHistory(scenarios []Scenario) *history {
 	return &history{
 		scenarios: scenarios, byID: map[string]*operation{}, bySend: map[*mockserver.Send]*send{}, begun: time.Now(),
 	}
 }
 
-// arrived adds a send to its operation, and to the overlaps of the operation's open sends, even with another key. A
-// send beyond the bounds is ignored.
+// arrived adds a send to its operation, and to the overlaps of the operation's open sends (not yet answered, with a client that waits), even with
+// another key. A send beyond the bounds of memory is ignored.
 func (h *history) arrived(s *mockserver.Send) {
 	op := h.operation(s)
 	if op == nil || len(op.sends) == sendsMax {

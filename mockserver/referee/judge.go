@@ -74,8 +74,8 @@ func judges() map[string]func(*evidence) finding {
 	}
 }
 
-// each judges a rule operation by operation. look returns occasion: the operation could have broken the rule, and
-// detail: how it broke it ("": it did not). If no operation gave occasion, the rule is skipped for the reason skip.
+// each judges a rule for clients operation by operation. look returns occasion: the operation could have broken the rule, and detail: how it broke it
+// ("": it did not). If no operation gave occasion, the rule is skipped for the reason skip.
 func (e *evidence) each(skip string, look func(*operation) (occasion bool, detail string)) finding {
 	f := finding{skip: skip}
 	for i := range e.operations {
@@ -167,8 +167,8 @@ func times(n int) string {
 	return strconv.Itoa(n) + " times"
 }
 
-// askedAgain returns the judge of a rule that asks for another send after a first answer selected by which. Later
-// answers do not count: they may follow the client's last attempt. skip is the reason if there was no such answer.
+// askedAgain returns the judge of a rule that asks for another send after a first answer selected by which, such as a lost one. Later answers do not
+// count: they may follow the client's last attempt. skip is the reason in the report if there was no such answer.
 func askedAgain(skip string, which func(*send) bool) func(*evidence) finding {
 	return func(e *evidence) finding {
 		return e.each(skip, func(op *operation) (bool, string) {

@@ -22,8 +22,8 @@ const (
 	growthMin = 1.25
 )
 
-// judgeRetryAfter finds sends before the time that the answer before them asked to wait for. A send on another
-// connection does not count: see unread.
+// judgeRetryAfter finds sends before the time that the answer before them asked to wait for. A send on another connection does not count: nothing
+// shows that its sender had read that answer.
 func judgeRetryAfter(e *evidence) finding {
 	f, judged := finding{skip: "no Retry-After was given and followed by a send"}, false
 	for _, p := range e.pairs {
@@ -70,7 +70,9 @@ type run struct {
 	waits []time.Duration // at least one
 }
 
-// runs returns the run of each operation that has one. A run ends before the first answer below 400, with a hint, or overtaken by the next send.
+// runs returns the run of each operation that has one: the waits between its first sends, each after a refusal that did not say how long to wait. A
+// run ends before the first answer below 400, with a hint, or overtaken by the next send. The waits are the client's own choice, and so show its
+// backoff.
 func (e *evidence) runs() []run {
 	var all []run
 	for _, p := range e.pairs {
@@ -87,8 +89,9 @@ func (e *evidence) runs() []run {
 	return all
 }
 
-// judgeGrowth asks for one run with a later wait clearly longer than the first; a client with one such run has kept
-// the rule, since random waits may shrink here and there. Otherwise each long enough run is a violation.
+// judgeGrowth returns the finding on the rule that a client's own waits grow. It asks for one run of waits with a later one clearly longer than the
+// first; a client with one such run has kept the rule, since random waits may shrink here and there. Otherwise each run of waitsMin waits is a
+// violation.
 func judgeGrowth(e *evidence) finding {
 	f := finding{skip: "no operation began with three refusals without Retry-After, each waited for"}
 	for _, r := range e.runs() {
@@ -105,8 +108,9 @@ func judgeGrowth(e *evidence) finding {
 	return f
 }
 
-// judgeJitter compares the first waits of several operations with each other, then their second waits, and so on. Equal waits are not random. The
-// majority of these comparisons decides, since a busy machine delays single waits of a client without jitter.
+// judgeJitter returns the finding on the rule that a client's own waits are random. It compares the first waits of several operations with each
+// other, then their second waits, and so on: equal waits are not random. The majority of these comparisons decides, since a busy machine delays
+// single waits of a client without jitter.
 func judgeJitter(e *evidence) finding {
 	f := finding{skip: "no three operations waited after as many refusals without Retry-After"}
 	runs, random := e.runs(), 0

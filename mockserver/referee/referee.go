@@ -24,14 +24,14 @@ type Referee struct {
 	quiet   *time.Timer           // ends the run; nil: not armed
 }
 
-// New returns a referee of the script. It does not check the script:
-// mockserver.New and Config.Validate do.
+// New returns a referee of the script: it judges a client by its requests to a mock server. It does not check the script: mockserver.New and
+// Config.Validate do.
 func New(script Script) *Referee {
 	return &Referee{script: script.withDefaults(), finished: make(chan struct{}), history: newHistory(nil)}
 }
 
-// Scenarios returns the faults of the operations, the script's operation pointer, and the error of an invalid script.
-// The server calls it.
+// Scenarios returns the faults of the operations, one list for each, the script's operation pointer (the place of an operation's name in a body), and
+// the error of an invalid script. The server calls it.
 func (r *Referee) Scenarios() (scenarios [][]mockserver.Fault, operationPointer string, err error) {
 	for _, scenario := range r.script.Scenarios {
 		scenarios = append(scenarios, scenario.Faults)
@@ -39,14 +39,14 @@ func (r *Referee) Scenarios() (scenarios [][]mockserver.Fault, operationPointer 
 	return scenarios, r.script.OperationPointer, r.script.Validate()
 }
 
-// Start begins a run and forgets the one before. Finished stays closed if it was. The server calls it.
+// Start begins a run of the client and forgets the one before. The channel of Finished stays closed if it was. The server calls it.
 func (r *Referee) Start(server mockserver.ServerInfo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.server, r.history = server, newHistory(r.script.Scenarios)
 }
 
-// Arrived adds a send. The server calls it.
+// Arrived adds a send, a request of the client that has arrived. The server calls it.
 func (r *Referee) Arrived(s *mockserver.Send) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +54,7 @@ func (r *Referee) Arrived(s *mockserver.Send) {
 	r.rearm()
 }
 
-// Ended adds the reply to a send. The server calls it.
+// Ended adds the reply to a send: what was answered, and whether the client got it whole. The server calls it.
 func (r *Referee) Ended(s *mockserver.Send, reply mockserver.Reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *Referee) Ended(s *mockserver.Send, reply mockserver.Reply) {
 	r.rearm()
 }
 
-// Finish ends the run and returns its *Report. The server calls it.
+// Finish ends the run and returns the verdict on the client, a *Report. The server calls it.
 func (r *Referee) Finish() any {
 	r.end()
 	return r.Report()
@@ -72,8 +72,8 @@ func (r *Referee) Finish() any {
 // come for a while (Script.Quiet), or by POST /_finish.
 func (r *Referee) Finished() <-chan struct{} { return r.finished }
 
-// rearm starts the wait for quiet again, or stops it while a send is open or operations are missing. The lock is
-// held.
+// rearm starts the wait for quiet, after which the run ends, again, or stops it while a send is open or operations are missing. The wait is longer if
+// the last answer of an operation is not final, since the client may try again. The lock is held.
 func (r *Referee) rearm() {
 	if r.quiet != nil {
 		r.quiet.Stop()

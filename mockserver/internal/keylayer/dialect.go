@@ -35,8 +35,8 @@ func docsURL(p *profile.Profile) string {
 	return "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/07/"
 }
 
-// spelled returns an answer that the matcher recognises: with its first status (else status), its header, and its
-// first value at its pointer. Without a pointer the body is a problem with title and detail.
+// spelled returns an answer of the kind that the matcher recognises, as the mock's API gives it: with the matcher's first status (else status), its
+// header, and its first value at its pointer. Without a pointer the body is a problem with title and detail.
 func spelled(p *profile.Profile, m profile.Matcher, status int, title, detail string) *Answer {
 	if len(m.Status) > 0 {
 		status = m.Status[0]
@@ -65,8 +65,8 @@ func Problem(p *profile.Profile, status int, title, detail string) *Answer {
 	return a
 }
 
-// MismatchAnswer returns the refusal of another request under the key of existing. It shows nothing of existing,
-// except at an API of AlreadyDone: the id of its resource.
+// MismatchAnswer returns the refusal of another request under the key of existing, as the profile's API spells it. It shows nothing of existing,
+// except at an API that answers a used key with "already done": the id of its resource.
 func (l *Layer) MismatchAnswer(existing *Entry) *Answer {
 	p := l.Profile
 	answer := inBody(p, profile.ProvesMismatch)
@@ -127,8 +127,8 @@ func WaitInBody(p *profile.Profile, a *Answer) time.Duration {
 // waitSecondsMax bounds the number in a wait; a larger one counts as none.
 const waitSecondsMax = 1e9
 
-// InProgressStatus returns the profile's "in progress", without a wait. It has the status if the profile has one with
-// it, else the profile's first; a profile without any gets a problem with the status.
+// InProgressStatus returns the answer of the profile's API that the first request is still being handled, without a time to wait. It has the status
+// if the profile has one with it, else the profile's first; a profile without any gets a problem with the status.
 func (l *Layer) InProgressStatus(status int) *Answer {
 	p := l.Profile
 	for _, m := range p.InProgress {
@@ -157,8 +157,8 @@ func (l *Layer) alreadyDone(stored *Answer) *Answer {
 	return a
 }
 
-// ReplayAnswer returns a copy of a stored answer, marked as a replay and without cookies, which belong to the first
-// caller. An API with AlreadyDone answers with that in place of a stored success.
+// ReplayAnswer returns the answer to a repeat: a copy of a stored answer, marked as a replay and without cookies, which belong to the first caller.
+// An API with AlreadyDone answers with that in place of a stored success.
 func (l *Layer) ReplayAnswer(stored *Answer) *Answer {
 	p := l.Profile
 	if len(p.AlreadyDone) > 0 && stored.Status < 300 {
@@ -176,8 +176,8 @@ func (l *Layer) ReplayAnswer(stored *Answer) *Answer {
 	return a
 }
 
-// Keeps reports whether the API stores the answer under its key. 429 and statuses over 500 are temporary and never
-// stored, regardless of the profile.
+// Keeps reports whether the API stores the answer under its key, for repeats; else the key is free again. 429 and statuses over 500 are temporary and
+// never stored, regardless of the profile.
 func Keeps(p *profile.Profile, a *Answer) bool {
 	switch {
 	case a.Status == http.StatusTooManyRequests, a.Status > 500:

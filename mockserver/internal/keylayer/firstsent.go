@@ -39,7 +39,8 @@ func FirstSent(h http.Header, name string) (time.Time, error) {
 	return time.Parse(http.TimeFormat, strings.Join(h.Values(name), ", "))
 }
 
-// marked returns a copy of an answer with the result header of OASIS Repeatable Requests; for any other API, a itself.
+// marked returns a copy of an answer with the header of OASIS Repeatable Requests that says whether the request was accepted or rejected (result);
+// for any other API, a itself.
 func (l *Layer) marked(a *Answer, result string) *Answer {
 	if !strings.EqualFold(l.Profile.FirstSent, oasisFirstSent) {
 		return a

@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Honours reports whether the API honours keys on a request. A profile without Endpoints and Methods honours them on
-// every request, as the client assumes.
+// Honours reports whether the API honours keys on a request; else it is executed as if it had none. A profile without Endpoints and Methods honours
+// them on every request, as the client assumes.
 func Honours(p *profile.Profile, r *http.Request) bool {
 	if len(p.Endpoints) == 0 {
 		return len(p.Methods) == 0 || slices.Contains(p.Methods, r.Method)

@@ -39,8 +39,8 @@ func (l *Layer) principal(r *http.Request) []string {
 // Principal returns the digest of the caller who owns the request's keys and tokens.
 func (l *Layer) Principal(r *http.Request) Digest { return DigestOf(l.principal(r)...) }
 
-// Fingerprint returns the digest of the request that a key names: target, content type, the profile's headers, and
-// the body, byte for byte or (Body.Compared) by its values.
+// Fingerprint returns the digest of the request that a key names, by which a repeat is told from another request: target, content type, the profile's
+// headers, and the body, byte for byte or (Body.Compared) by its values.
 func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {
 	parts := []string{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type")}
 	for _, name := range l.Profile.Fingerprint {

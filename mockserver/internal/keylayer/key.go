@@ -16,8 +16,8 @@ type Reading struct {
 	Err     error  // why the key is invalid, without the key; nil: it is valid
 }
 
-// ReadKey reads the key of a request where the profile has it (Carrier), and checks it by the profile's rules. body is the whole body; with a nil
-// body no key is found in it.
+// ReadKey reads the key of a request where the profile has it (Carrier), and checks it by the profile's rules. A key that breaks them is in the
+// result's Err. body is the whole body; with a nil body no key is found in it.
 func ReadKey(p *profile.Profile, r *http.Request, body []byte) Reading {
 	switch p.Carrier.Place {
 	case profile.Body:
@@ -38,7 +38,7 @@ func ReadKey(p *profile.Profile, r *http.Request, body []byte) Reading {
 // asIs returns the text as the key: it reads keys of APIs that send them without quotes or encoding.
 func asIs(text string) (string, error) { return text, nil }
 
-// One reads the key from the values found for it, parses and checks it. No value means no key; two are an error.
+// One reads the key from the values found for it, parses and checks it. No value means no key (Present is false); two are an error, in Err.
 func One(p *profile.Profile, values []string, parse func(string) (string, error)) Reading {
 	switch len(values) {
 	case 0:

@@ -62,16 +62,16 @@ type Exchange struct {
 	Answer *Answer
 }
 
-// Restart tells the layer of a restart, after its handlers were killed. A correct layer forgets nothing: the store
-// survives.
+// Restart tells the layer of a restart of the server, after its handlers were killed. A correct layer forgets nothing, since the store survives; a
+// deliberate bug may.
 func (l *Layer) Restart() {
 	if l.Bug.Restarted != nil {
 		l.Bug.Restarted(l)
 	}
 }
 
-// New returns a layer with the fields of l, after the bug's Setup has changed them. Profile, Store and Done must be
-// set.
+// New returns a layer of idempotency keys with the fields of l, after Setup of its deliberate bug, if any, has changed them. Profile, Store and Done
+// must be set.
 func New(l Layer) *Layer {
 	if l.Bug.Setup != nil {
 		l.Bug.Setup(&l)
@@ -79,8 +79,8 @@ func New(l Layer) *Layer {
 	return &l
 }
 
-// Handle answers a request, and returns the store's result for its key; Unkeyed: the store was not asked. It panics
-// if Execute does; the key is then released.
+// Handle answers a request, and returns what stood under its key: Fresh (nothing: it was executed), Running, Replayed or Mismatch; Unkeyed: the store
+// was not asked. It panics if Execute does; the key is then released.
 func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 	honoured := Honours(l.Profile, x.Request)
 	if l.Bug.Intercept != nil && honoured {
@@ -113,7 +113,8 @@ func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 	return a, result
 }
 
-// keyed handles a request with a valid key: it claims the key, and answers by what stands under it. Only a fresh key is executed.
+// keyed handles a request with a valid key: it claims the key, and answers by what stands under it, which it also returns. Only a request with a
+// fresh key is executed.
 func (l *Layer) keyed(x *Exchange) (*Answer, Claim) {
 	e, result := l.begin(x)
 	x.Entry = e
@@ -134,7 +135,8 @@ func (l *Layer) keyed(x *Exchange) (*Answer, Claim) {
 	}
 }
 
-// begin claims the request's key in the store; see Store.Begin.
+// begin claims the request's key in the store. It returns the key's entry, and what stood under the key; Fresh means that the caller now owns the
+// key.
 func (l *Layer) begin(x *Exchange) (*Entry, Claim) {
 	id, print := l.Scope(x), l.Fingerprint(x.Request, x.Body)
 	if l.Bug.Begin != nil {
@@ -143,8 +145,8 @@ func (l *Layer) begin(x *Exchange) (*Entry, Claim) {
 	return l.Store.Begin(id, print, time.Now())
 }
 
-// first executes a request that holds its key by a Fresh entry. The entry is then finished or released, also if the
-// handler panics, unless a bug leaks it.
+// first executes a request that holds its key by a Fresh entry, and returns its answer. The answer is then stored under the key, or the key freed,
+// also if the handler panics, unless a deliberate bug leaves it claimed.
 func (l *Layer) first(x *Exchange, e *Entry) *Answer {
 	settled := false
 	defer func() {

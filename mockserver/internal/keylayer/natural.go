@@ -58,9 +58,9 @@ func (t *References) named(r *http.Request, body []byte) (string, bool) {
 	return strings.Join(values, "\x00"), true
 }
 
-// Take runs create and keeps its answer, if that is below 300, under the request's values. If they are taken it
-// returns the profile's Duplicate and does not run create. create runs under the lock: of concurrent requests one
-// creates. The returned resource also shows the values that the profile compares in a lookup.
+// Take runs create and keeps its answer, if that is below 300, under the business reference in the request, which the API takes once only. If it is
+// taken, Take returns the profile's Duplicate and does not run create. create runs under the lock: of concurrent requests one creates. The returned
+// resource also shows the values that the profile compares in a lookup.
 func (t *References) Take(r *http.Request, body []byte, create func() *Answer) *Answer {
 	name, complete := t.named(r, body)
 	if !complete {
@@ -90,8 +90,8 @@ func (t *References) Take(r *http.Request, body []byte, create func() *Answer) *
 	return resource
 }
 
-// Find returns the answer to a lookup. It is nil if the request is no lookup or, for an API that does not answer with a list, if nothing is found:
-// then the service answers. The caller must not change the answer.
+// Find returns the answer to a lookup by business reference. It is nil if the request is no lookup or, for an API that does not answer with a list,
+// if nothing is found: then the service answers. The caller must not change the answer.
 func (t *References) Find(r *http.Request) *Answer {
 	groups := t.lookup.FindStringSubmatch(r.URL.RequestURI())
 	if r.Method != http.MethodGet || groups == nil {

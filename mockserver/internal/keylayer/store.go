@@ -38,13 +38,13 @@ type Store struct {
 	order   []*Entry // by age; with entries that were forgotten since
 }
 
-// NewStore returns an empty store with this window.
+// NewStore returns an empty store of keys and answers, which knows each key for this window of time.
 func NewStore(window time.Duration) *Store {
 	return &Store{Window: window, entries: map[Digest]*Entry{}}
 }
 
-// Begin claims the key. Fresh: the caller owns the entry, and must call Finish or Release. Otherwise the entry is a
-// copy of the existing one. Expired keys are dropped first.
+// Begin claims the key. Fresh: the key was free, the caller owns its entry, and must call Finish or Release. Otherwise the entry is a copy of the
+// existing one: Mismatch (of another request), Running (not yet answered) or Replayed (answered). Expired keys are dropped first.
 func (t *Store) Begin(id, fingerprint Digest, now time.Time) (*Entry, Claim) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +104,8 @@ func (t *Store) Forget(id Digest) {
 	delete(t.entries, id)
 }
 
-// Renew starts the window of a known key again at now.
+// Renew starts the window of a known key (the time for which it is known) again at now. A correct server does not do so: only a deliberate bug calls
+// it.
 func (t *Store) Renew(id Digest, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -175,7 +176,7 @@ func (t *Store) Known(id Digest, now time.Time) bool {
 	return known
 }
 
-// Note keeps an answer beside a known key, for bugs that give it later.
+// Note keeps an answer beside a known key, for deliberate bugs that give it later in the place of the right one.
 func (t *Store) Note(id Digest, a *Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// VerdictsFor returns the profile with the verdicts for the request's endpoint alone. The endpoint may lie below another path, as behind a gateway.
+// VerdictsFor returns the profile with only those verdicts (places in a body that tell success from refusal) that hold for the request's endpoint.
+// The endpoint may lie below another path, as behind a gateway.
 func VerdictsFor(p *profile.Profile, r *http.Request) *profile.Profile {
 	own := *p
 	own.Verdicts = slices.DeleteFunc(slices.Clone(p.Verdicts), func(v profile.Verdict) bool {
@@ -18,7 +19,7 @@ func VerdictsFor(p *profile.Profile, r *http.Request) *profile.Profile {
 	return &own
 }
 
-// meetsBelow reports whether the end of an escaped path meets an endpoint's form.
+// meetsBelow reports whether the end of an escaped path meets an endpoint's form: segments in front of it, as a gateway adds them, are left out.
 func meetsBelow(form, escapedPath string) bool {
 	surplus := strings.Count(escapedPath, "/") - strings.Count(form, "/")
 	for ; surplus > 0; surplus-- {
@@ -28,8 +29,8 @@ func meetsBelow(form, escapedPath string) bool {
 	return meets(form, escapedPath)
 }
 
-// Proving returns a copy of a 2xx with a body that proves the outcome, by the profile's verdict of that kind. Any other
-// answer, a body that is no JSON object, and one that proves it already are returned as they are.
+// Proving returns a copy of a 2xx with a value in its body that proves the outcome to clients, such as success, by the profile's verdict of that
+// kind. Any other answer, a body that is no JSON object, and one that proves it already are returned as they are.
 func Proving(p *profile.Profile, a *Answer, proof profile.Proof) *Answer {
 	var document any
 	if a.Status >= 300 || json.Unmarshal(a.Body, &document) != nil {
@@ -59,8 +60,8 @@ func provingValue(equals []string) any {
 	return text
 }
 
-// RefusedInBody reports whether the answer's body proves a refusal by one of the profile's verdicts. It does not look
-// at the status.
+// RefusedInBody reports whether the answer's body proves a refusal by one of the profile's verdicts (values at certain places): some APIs refuse with
+// a 200. It does not look at the status.
 func RefusedInBody(p *profile.Profile, a *Answer) bool {
 	for _, v := range p.Verdicts {
 		value, found := Lookup(a.Body, v.Pointer)
@@ -72,7 +73,8 @@ func RefusedInBody(p *profile.Profile, a *Answer) bool {
 	return false
 }
 
-// inBody returns a 200 whose body proves the outcome, as the API of the profile does; nil if the profile has no such verdict for every endpoint.
+// inBody returns a 200 whose body proves the outcome of this kind (such as "in progress"), as the API of the profile does; nil if the profile has no
+// such verdict for every endpoint.
 func inBody(p *profile.Profile, proof profile.Proof) *Answer {
 	everywhere := *p
 	everywhere.Verdicts = slices.DeleteFunc(slices.Clone(p.Verdicts), func(v profile.Verdict) bool { return len(v.At) > 0 })

@@ -63,7 +63,8 @@ type Request struct {
 	Chunked bool            // no Content-Length
 }
 
-// Do sends the request once and reads the whole answer. It does not fail the test: see Reply.Err and Want.
+// Do sends the request once and reads the whole answer. An error, also that of a body cut off, is in Reply.Err, and does not fail the test: Want and
+// WantLost check it.
 func (c *Client) Do(r Request) Reply {
 	if r.Method == "" {
 		r.Method = http.MethodPost
@@ -169,7 +170,7 @@ func Member(t *testing.T, body string, path ...string) any {
 	return at
 }
 
-// Rules returns the rule of each violation in the ledger, in order.
+// Rules returns the rule of each violation by the client that the server has noted in its ledger, in order.
 func Rules(s *mockserver.Server) []string {
 	var ids []string
 	for _, v := range s.Ledger().Snapshot().Violations {
