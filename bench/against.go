@@ -76,8 +76,8 @@ func moduleDir() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// startSide compiles the load with a checkout and starts it on a new journal. number, unique in the run, names its folder. The
-// process also ends with b.
+// startSide compiles the load with a checkout and starts it on a new journal, as one side of the comparison. number, unique in the run, names its
+// folder. The process also ends with b. The caller must call stop.
 func (b *bench) startSide(name, checkout string, number int) (*side, error) {
 	checkout, err := filepath.Abs(checkout)
 	if err != nil {
@@ -155,8 +155,8 @@ func (s *side) stop() {
 	_ = s.cmd.Wait()
 }
 
-// compareCell measures all sides under one load, alternating, and records figures and a target. sides are the three of
-// runAgainst, in that order.
+// compareCell measures all sides under one load (a server delay and a number of workers), alternating, and records figures and a target. sides are
+// the other checkout, the same again (their difference is noise), and this one.
 func (b *bench) compareCell(c cell, sides []*side, url string) error {
 	d := pick(b, 1500*time.Millisecond, 50*time.Millisecond)
 	rates, p50, allocs := make([]samples, len(sides)), make([]samples, len(sides)), make([]samples, len(sides))

@@ -121,7 +121,7 @@ func runBatchCase(b *bench, command string, server *server, c batchCase) error {
 	return nil
 }
 
-// writeRows writes a CSV file of n payments.
+// writeRows writes a CSV file of n payments, each with a key of its own, as the input of the measured programs.
 func writeRows(path string, n int) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -213,8 +213,8 @@ func readRows(f io.Reader, rows chan<- map[string]string) error {
 	return err
 }
 
-// rowSender returns a function that sends one row, safe for concurrent use, and done, to be called at the end. args are those of
-// rowsRole.
+// rowSender returns a function that sends one row, safe for concurrent use, and done, to be called at the end. args[0] says how: plain is by net/http
+// alone, do by oncehttp with a journal at args[3]; args[2] is the URL.
 func rowSender(args []string) (send func(map[string]string) error, done func() error, err error) {
 	request := func(row map[string]string) (*http.Request, error) {
 		body, err := json.Marshal(row)

@@ -30,7 +30,8 @@ type weighed struct {
 	Read int64   // bytes read of the body
 }
 
-// runBodies measures the memory of a request with a big body, and how much of one over the limit is read.
+// runBodies measures the memory of a request with a big body, and how much of one over the limit is read, both as multiples of the body's size. Where
+// memory cannot be measured it records a note instead.
 func runBodies(b *bench) error {
 	server, err := startServer(b)
 	if err != nil {
@@ -75,8 +76,8 @@ func runBodies(b *bench) error {
 	return nil
 }
 
-// bodyRole sends one request with a big body and prints weighed. Arguments: the URL, one of bodyWays, a folder for a journal,
-// the size of the body. Above bigBody the request must be refused.
+// bodyRole is the program of a child process: it sends one request with a big body and prints the memory for it, and the bytes read of it. Arguments:
+// the URL, one of bodyWays, a folder for a journal, the size of the body. Above bigBody the request must be refused.
 func bodyRole(args []string) error {
 	url, way, dir := args[0], args[1], args[2]
 	size, err := strconv.ParseInt(args[3], 10, 64)

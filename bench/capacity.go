@@ -167,7 +167,7 @@ func (c *capacity) fill(url string, n int64) error {
 // endedID is the id of copy n of a row.
 const endedID = "substr(sha256(convert_to('ended ' || n, 'UTF8')), 1, 23)"
 
-// indexes returns the definition of each index of the records, by its name, but for the primary key's.
+// indexes returns the definition of each index of the records, by its name, but for the primary key's, so that fill can drop and make them again.
 func (c *capacity) indexes() (map[string]string, error) {
 	rows, err := c.db.Query(c, "SELECT c.relname, pg_get_indexdef(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = $1::regclass AND NOT i.indisprimary",
 		fleetSchema+".record")
@@ -297,7 +297,7 @@ func (c *capacity) sweep(ctx context.Context, every time.Duration) (all int64) {
 	}
 }
 
-// slice records the latencies since the last slice.
+// slice records the latencies of the calls since the last slice, those of tenth n of the measurement: so the report shows whether they grow.
 func (c *capacity) slice(group string, n int) {
 	c.mu.Lock()
 	took := c.took

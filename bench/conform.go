@@ -29,7 +29,7 @@ func checkedProfile() *profile.Profile {
 	return p
 }
 
-// runConformance measures the duration of quick and full checks of a local server.
+// runConformance measures the duration of quick and full checks of a local server by the conformance suite.
 func runConformance(b *bench) error {
 	const group = "check of a local server"
 	var full, quick samples

@@ -37,8 +37,9 @@ type burst struct {
 	times []time.Duration // of each operation
 }
 
-// drive lets workers do operations one after another for the time d, and flushes them. next holds the number of the latest
-// payment and is advanced. The first error ends all workers and is returned.
+// drive lets workers do operations with one of the compared programs for the time d, one after another each, and flushes them. It returns the rate,
+// the processor time and the time of each operation. next holds the number of the latest payment and is advanced. The first error ends all workers
+// and is returned.
 func (l *contender) drive(ctx context.Context, workers int, d time.Duration, url string, next *atomic.Int64) (burst, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -164,7 +165,8 @@ func scatter(n int64) uint64 {
 	return (x ^ x>>32) >> 1
 }
 
-// naiveContender returns the usual code of applications: go-retryablehttp between two bbolt updates.
+// naiveContender returns the usual code of applications, as one of the compared programs: go-retryablehttp between two bbolt updates, one that writes
+// the operation down and one that adds its answer.
 func naiveContender(dir string) (*contender, error) {
 	db, err := bbolt.Open(filepath.Join(dir, "naive.db"), 0o600, nil)
 	if err != nil {
@@ -232,7 +234,7 @@ func rawContender(dir string) (*contender, error) {
 	}, nil
 }
 
-// closeContenders closes the contenders and removes the folder dir of their files.
+// closeContenders closes the compared programs and removes the folder dir of their files.
 func closeContenders(contenders []*contender, dir string) {
 	for _, l := range contenders {
 		if l.close != nil {

@@ -43,7 +43,7 @@ type field struct {
 	next       atomic.Int64 // the number of the latest payment
 }
 
-// onField calls run with a server and all contenders, and closes them afterwards.
+// onField calls run with a server and all contenders (the compared programs), and closes them afterwards.
 func onField(b *bench, run func(f *field) error) error {
 	server, err := startServer(b)
 	if err != nil {
@@ -78,7 +78,8 @@ func runEndToEnd(b *bench) error {
 	})
 }
 
-// runWorkers measures the points of a chart, in less time for each.
+// runWorkers measures the throughput of the compared programs by the number of workers, for a chart, in less time for each than the loads with
+// targets.
 func runWorkers(b *bench) error {
 	return onField(b, func(f *field) error {
 		for _, workers := range pick(b, []int{4, 16, 64, 128, 256, 512}, []int{4}) {
@@ -101,8 +102,8 @@ const (
 	peersAt // from here on
 )
 
-// openContenders opens all contenders in the order of their indexes. With an error it returns those that were opened; the
-// caller closes them in any case. Without PostgreSQL River is marked as missing.
+// openContenders opens all contenders, the programs to be compared, in the order of their indexes. With an error it returns those that were opened;
+// the caller closes them in any case. Without PostgreSQL the job queue River is marked as missing.
 func openContenders(b *bench, dir string) ([]*contender, error) {
 	contenders := []*contender{plainContender()}
 	for _, o := range []struct{ ownKeys, same bool }{{true, false}, {false, false}, {false, true}} {
@@ -195,7 +196,7 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 	return nil
 }
 
-// statsOf returns the stats of the contender's bolt journal; zero without one.
+// statsOf returns the counts of syncs, commits and bytes of the compared program's bolt journal; zero if it has none.
 func statsOf(l *contender) bolt.Stats {
 	if l.stats == nil {
 		return bolt.Stats{}

@@ -174,7 +174,7 @@ func runBacklog(b *bench) error {
 	return nil
 }
 
-// drainBeside calls run; with idle, while another transaction keeps a snapshot.
+// drainBeside calls run and returns its results; with idle, while another transaction keeps a snapshot, so that PostgreSQL can remove no dead rows.
 func drainBeside(ctx context.Context, dsn string, idle bool, run func() (float64, error)) (float64, error) {
 	if !idle {
 		return run()
@@ -367,7 +367,8 @@ func fillRecords(ctx context.Context, db *pgxpool.Pool, client *oncehttp.Client,
 	return err
 }
 
-// holdSnapshot begins a transaction with a snapshot, and leaves it idle. The caller must call release.
+// holdSnapshot begins a transaction with a snapshot, and leaves it idle, so that PostgreSQL can remove no rows that have died since. The caller must
+// call release.
 func holdSnapshot(ctx context.Context, dsn string) (release func(), err error) {
 	db, err := openPool(ctx, dsn)
 	if err != nil {

@@ -32,7 +32,7 @@ type figures struct {
 	syncs, bytes, growth samples // for each begin; growth of the file, in bytes
 }
 
-// runJournal measures Begin of bolt journals beside a raw log.
+// runJournal measures Begin (the durable write of a new operation) of bolt journals, empty and large ones, beside a raw log without an index.
 func runJournal(b *bench) error {
 	dir := filepath.Join(b.dir, "journal")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -86,7 +86,8 @@ func newJournalRun(b *bench, dir string, kind keyKind, live int64, next *atomic.
 	return r, book.fill(b, live, nil)
 }
 
-// rawRound appends ops entries to a new raw log at path, adds the samples to f, and removes the log.
+// rawRound measures a raw log, the fastest file with the same promise: it appends ops entries to a new one at path, adds the samples to f, and
+// removes it.
 func rawRound(b *bench, path string, mode syncMode, ops int64, f *figures) error {
 	log, err := openRawLog(path, mode.sync)
 	if err != nil {
@@ -140,7 +141,8 @@ func (r *journalRun) round(b *bench, dir string, mode syncMode, next *atomic.Int
 	return own.measure(book, func() error { return book.begin(b, ops, journalWriters, nil) }, ops)
 }
 
-// measure calls run, which begins ops records in book, and adds one sample of each kind to f.
+// measure calls run, which begins ops records in book, and adds one sample of each kind to f: records per second, and for each record the syncs, the
+// bytes written and the growth of the file.
 func (f *figures) measure(book *book, run func() error, ops int64) error {
 	size, err := blocks(book.path)
 	if err != nil {

@@ -90,7 +90,8 @@ const (
 	metaBytes = 4 << 10
 )
 
-// openPair creates the file, written and synced.
+// openPair creates the file for pairs of writes like those of one bolt commit, at its full size and synced, so that no later sync has to record a new
+// size.
 func openPair(path string, plain *contender) (*pair, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -121,7 +122,7 @@ func (p *pair) measure(size int, d time.Duration, url string, next *atomic.Int64
 	return percentile(times, 0.5), nil
 }
 
-// commit makes one pair, with pages bytes of pages.
+// commit writes as one commit of bolt does: pages bytes of data and a sync, then the meta page and another sync.
 func (p *pair) commit(pages int) error {
 	if p.at+int64(pages) > pairBytes {
 		p.at = metaBytes

@@ -27,7 +27,7 @@ import (
 // stubTransport answers 201 in memory, so that only the layers above it are measured. It closes the body, as a RoundTripper must.
 type stubTransport struct{}
 
-// RoundTrip implements http.RoundTripper. It reads the body, sends nothing, and answers 201.
+// RoundTrip implements http.RoundTripper. It reads the body, sends nothing, and answers 201: so the figures are those of the clients alone.
 func (stubTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		_, _ = io.Copy(io.Discard, req.Body)
@@ -98,7 +98,7 @@ func layerContenders() ([]*contender, error) {
 	}, nil
 }
 
-// clientContender sends payments by a function like http.Client.Do. It has no close.
+// clientContender returns one of the compared programs, which sends payments by a function like http.Client.Do. It has no close.
 func clientContender(name string, do func(*http.Request) (*http.Response, error)) *contender {
 	return &contender{name: name, do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
@@ -149,7 +149,7 @@ func leastContender(wire http.RoundTripper) *contender {
 	})
 }
 
-// restyContender2 sends payments by resty v2; it takes over c.
+// restyContender2 returns one of the compared programs, which sends payments by resty v2; it takes over c.
 func restyContender2(c *resty2.Client) *contender {
 	return &contender{name: "resty v2", do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
@@ -161,7 +161,7 @@ func restyContender2(c *resty2.Client) *contender {
 	}}
 }
 
-// restyContender3 sends payments by resty v3; it takes over c.
+// restyContender3 returns one of the compared programs, which sends payments by resty v3; it takes over c.
 func restyContender3(c *resty3.Client) *contender {
 	return &contender{name: "resty v3", do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
@@ -181,7 +181,7 @@ func wantCreated(status int, err error) error {
 	return err
 }
 
-// runLayer measures the HTTP layer of all clients in memory, with one caller.
+// runLayer measures the HTTP layer of all clients in memory, with one caller: time and allocations of an operation without network and disk.
 func runLayer(b *bench) error {
 	const group = "one caller, everything in memory"
 	var names []string

@@ -53,7 +53,7 @@ type section struct {
 	run   func(*bench) error
 }
 
-// sections returns all sections in the order of a run.
+// sections returns all sections of the benchmark, each a group of measurements, in the order of a run.
 func sections() []section {
 	return []section{
 		{"end-to-end", "durable operations against a server in a process of its own", runEndToEnd},
@@ -93,7 +93,7 @@ type bench struct {
 	dir    string // the folder of this run's files, removed at the end; options.dir is its parent
 }
 
-// pick returns tiny with -tiny, else full.
+// pick returns tiny with the flag -tiny (a short run, to see that it works), else full.
 func pick[T any](b *bench, full, tiny T) T {
 	if b.tiny {
 		return tiny
@@ -219,8 +219,8 @@ func run(args []string, out io.Writer) error {
 // measurement before.
 const ballastBytes = 64 << 20
 
-// measure runs and prints the chosen sections. A failed section does not stop
-// the others; an interrupt does. It returns the errors of all.
+// measure runs and prints the chosen sections. A failed section does not stop the others; an interrupt does. It returns the errors of all. The
+// ballast makes the heap as large as that of a real program, so that the garbage collector runs as rarely.
 func (b *bench) measure() error {
 	ballast := make([]byte, ballastBytes) // never touched, so it takes no memory
 	defer runtime.KeepAlive(ballast)

@@ -32,7 +32,7 @@ func (r *report) writeDoc(path string) error {
 	return os.WriteFile(path, []byte(head+docBegin+"\n\n"+r.markdown()+docEnd+tail), 0o644)
 }
 
-// markdown returns the machine, the targets, and every table except those for charts.
+// markdown returns the figures as Markdown: the machine, the targets, and every table except those for charts.
 func (r *report) markdown() string {
 	var b strings.Builder
 	var seconds float64
@@ -97,7 +97,7 @@ func tables(all []figure) []*table {
 	return list
 }
 
-// markdown writes the table.
+// markdown appends the table to b, as Markdown.
 func (t *table) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "\n| %s | %s |\n|---%s|\n", t.group, strings.Join(t.columns, " | "), strings.Repeat("|---:", len(t.columns)))
 	for _, row := range t.rows {

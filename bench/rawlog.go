@@ -38,7 +38,8 @@ type group struct {
 	err  error     // of the write or the sync
 }
 
-// openRawLog creates an empty log. sync is called for each sync. The caller must call close.
+// openRawLog creates an empty log, the fastest file with a durable write for each operation, for comparison. sync is called for each sync. The caller
+// must call close.
 func openRawLog(path string, sync func(*os.File) error) (*rawLog, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

@@ -79,7 +79,8 @@ func (r *report) end(d time.Duration) { r.last().Seconds = d.Round(time.Millisec
 // add records a figure outside of charts. Without samples it records nothing.
 func (b *bench) add(group, name, what string, s samples) { b.point("", group, name, what, 0, s) }
 
-// point records a figure of a chart, at x; see figure. Without samples it records nothing.
+// point records a figure (a row and a column of the table group) with its samples, and as a point at x of a chart; chart "" means none. Without
+// samples it records nothing.
 func (b *bench) point(chart, group, name, what string, x float64, s samples) {
 	if len(s) == 0 {
 		return
@@ -96,7 +97,7 @@ func (b *bench) blank(group, name, what string) {
 	last.Figures = append(last.Figures, figure{Group: group, Name: name, What: what})
 }
 
-// note records a sentence, without a full stop.
+// note records a sentence for the report, without a full stop, in the section that runs now.
 func (b *bench) note(format string, args ...any) {
 	b.report.last().Notes = append(b.report.last().Notes, fmt.Sprintf(format, args...))
 }
@@ -111,7 +112,7 @@ func (b *bench) atMost(name, unit string, limit float64, s samples) {
 	b.target(target{Name: name, Unit: unit, Limit: limit, Samples: s})
 }
 
-// target sets Reached and records the target.
+// target records a target, a limit for a measured value, with whether its median reaches it.
 func (b *bench) target(t target) {
 	m := t.Samples.median()
 	t.Reached = len(t.Samples) > 0 && (t.AtLeast && m >= t.Limit || !t.AtLeast && m <= t.Limit)

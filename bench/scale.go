@@ -81,7 +81,7 @@ type opened struct {
 	Peak    int64 // the same at its peak
 }
 
-// openRole opens the journal of its argument and prints opened.
+// openRole is the program of a child process: it opens the journal of its argument and prints the time and the memory for it.
 func openRole(args []string) error {
 	stop := watchMemory()
 	began := time.Now()
@@ -320,8 +320,7 @@ func scaleDrain(b *bench, book *book) error {
 	return nil
 }
 
-// scaleReuse begins as many records as were removed, and measures the growth of
-// the file.
+// scaleReuse begins as many records as were removed, and measures the growth of the file: it should use the free space in it.
 func scaleReuse(b *bench, book *book, million int64) error {
 	before, err := blocks(book.path)
 	if err != nil {

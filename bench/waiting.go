@@ -27,7 +27,8 @@ func runWaiting(b *bench) error {
 	return nil
 }
 
-// waitBeside measures with waiting operations that wait in the journal.
+// waitBeside measures how late operations are sent that fall due, and the processor time for it, beside as many operations as waiting that are due in
+// an hour.
 func waitBeside(b *bench, waiting int64) error {
 	dir := filepath.Join(b.dir, "waiting")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -67,7 +68,7 @@ func waitBeside(b *bench, waiting int64) error {
 // dueEvery is the time from one due operation to the next.
 const dueEvery = 100 * time.Millisecond
 
-// postpone begins n records with the next attempt at due.
+// postpone begins n records whose next attempt is due at that time, in the benchmark's journal.
 func (b *book) postpone(ctx context.Context, n int64, due time.Time) error {
 	now := time.Now()
 	return spread(ctx, n, 1024, func(int64) error {
@@ -84,7 +85,7 @@ type passCounter struct {
 	passes atomic.Int64
 }
 
-// List counts a pass if the query asks for due operations, and lists.
+// List counts a pass of Run (a look for due operations) if the query asks for such, and lists.
 func (c *passCounter) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if !q.DueBy.IsZero() && q.DueBy.Before(time.Now()) {
 		c.passes.Add(1)
@@ -141,7 +142,8 @@ func (w *dueWire) prepare(ctx context.Context, client *oncehttp.Client, book *bo
 	return nil
 }
 
-// run makes a client send n due operations by Run. It returns the processor time, and the number of passes.
+// run makes a client send n operations that fall due, by Run. It returns the processor time, and the number of passes: how often Run has looked for
+// due operations.
 func (w *dueWire) run(ctx context.Context, book *book, n int) (busy time.Duration, passes int64, err error) {
 	counter := &passCounter{book: book}
 	client, err := oncehttp.New(oncehttp.Config{Journal: counter, Transport: w})

@@ -68,7 +68,7 @@ type slot struct {
 }
 
 // serial runs cases one at a time, in order. A case that waits for long, or for late effects only, gives back its slot (the permission to send beside
-// others), and the next one begins; with sticky it keeps the slot during long waits. r.trials counts those still at work.
+// others), and the next one begins; with sticky it keeps the slot to its end. r.trials counts those still at work.
 func (r *runner) serial(ctx context.Context, cases []Case, sticky bool) {
 	one := make(chan struct{}, 1)
 	var all sync.WaitGroup

@@ -88,7 +88,8 @@ func inBubble() (err error) {
 	return nil
 }
 
-// open starts a simulated process with a new client on the same records. After an error there is a process without a client.
+// open starts a simulated process of the program under test: a new client on the records of the process before. After an error there is a process
+// without a client.
 func (k *Kit) open() error {
 	p := newProcess(k.journal, k.pipe.Transport())
 	cfg := k.cfg

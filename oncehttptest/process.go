@@ -76,50 +76,59 @@ func (p *process) now() *memory.Journal {
 	return p.journal
 }
 
-// Begin implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Begin implements [persist.Journal]: it creates the record, or returns the existing one and false. After kill it fails, and nothing reaches the
+// journal any more.
 func (p *process) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	return p.now().Begin(ctx, rec)
 }
 
-// Update implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Update implements [persist.Journal]: it replaces an unfinished record, and returns it at its new revision. After kill it fails, and nothing reaches
+// the journal any more.
 func (p *process) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	return p.now().Update(ctx, rec)
 }
 
-// Finish implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Finish implements [persist.Journal]: it moves a record to its final state. After kill it fails, and nothing reaches the journal any more.
 func (p *process) Finish(ctx context.Context, rec persist.Record) error {
 	return p.now().Finish(ctx, rec)
 }
 
-// MarkReported implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// MarkReported implements [persist.Journal]: it notes that a caller was told how the operation ended. After kill it fails, and nothing reaches the
+// journal any more.
 func (p *process) MarkReported(ctx context.Context, id persist.ID) error {
 	return p.now().MarkReported(ctx, id)
 }
 
-// MarkDelivered implements [persist.Results]. After kill, nothing reaches the journal any more.
+// MarkDelivered implements [persist.Results]: it notes that a result was handed over, and reports whether the record was still at this revision and
+// owed one. After kill it fails, and nothing reaches the journal any more.
 func (p *process) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	return p.now().MarkDelivered(ctx, id, revision)
 }
 
-// Amend implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Amend implements [persist.Journal]: it replaces a record in a final state, and returns it at its new revision. After kill it fails, and nothing
+// reaches the journal any more.
 func (p *process) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	return p.now().Amend(ctx, rec)
 }
 
-// Assign implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Assign implements [persist.Journal]: it gives a record to another account, and returns it as it is then. After kill it fails, and nothing reaches
+// the journal any more.
 func (p *process) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	return p.now().Assign(ctx, rec, account)
 }
 
-// Secret implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Secret implements [persist.Journal]: it returns random bytes that the journal keeps for ever. After kill it fails, and nothing reaches the journal
+// any more.
 func (p *process) Secret(ctx context.Context) ([]byte, error) { return p.now().Secret(ctx) }
 
-// Fact implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Fact implements [persist.Journal]: it returns the value under a name, after it has replaced old by value if it could. After kill it fails, and
+// nothing reaches the journal any more.
 func (p *process) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	return p.now().Fact(ctx, name, old, value)
 }
 
-// Forget implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Forget implements [persist.Journal]: it removes an unfinished record, so that its key is free. After kill it fails, and nothing reaches the journal
+// any more.
 func (p *process) Forget(ctx context.Context, rec persist.Record) error {
 	return p.now().Forget(ctx, rec)
 }
@@ -134,12 +143,13 @@ func (p *process) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	return p.now().List(ctx, q)
 }
 
-// Sweep implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Sweep implements [persist.Journal]: it removes data past its keeping time, and returns the number of changed records. After kill it fails, and
+// nothing reaches the journal any more.
 func (p *process) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return p.now().Sweep(ctx, l)
 }
 
-// Flush implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Flush implements [persist.Journal]: it returns when all changes so far are durable. After kill it fails, and nothing reaches the journal any more.
 func (p *process) Flush(ctx context.Context) error { return p.now().Flush(ctx) }
 
 // Close implements [persist.Journal]. The records stay, for the next process.

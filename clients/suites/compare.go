@@ -80,8 +80,8 @@ func runSuite(ctx context.Context, s suite, overlay string, o options) (*report,
 // patience bounds one run of a package's tests.
 const patience = 100 * time.Second
 
-// runPackage runs the tests of a package twice without us, then in each mode, and adds the
-// results. Only tests that pass both times count.
+// runPackage runs the tests of a package twice without oncehttp, then in each mode (a Config of oncehttp under them), and adds the results. Only
+// tests that pass both times count.
 func (r *report) runPackage(ctx context.Context, t *tests, rel string) error {
 	steady := map[string]bool{}
 	begun := time.Now()
@@ -144,7 +144,8 @@ func (m *modeReport) runPackage(ctx context.Context, t *tests, rel string, stead
 	return nil
 }
 
-// except takes the failures that the documentation names out of failed.
+// except takes the failures that the documentation names (exceptions) out of failed. An exception without such a failure goes to unused, to be
+// reported.
 func (m *modeReport) except(exceptions []exception) {
 	for _, e := range exceptions {
 		if e.mode != "" && e.mode != m.mode {
@@ -167,7 +168,7 @@ func (m *modeReport) except(exceptions []exception) {
 
 const tableHead = "| SDK | Config | packages | tests | operations | fail newly | unsteady | exceptions | time |\n|---|---|---|---|---|---|---|---|---|\n"
 
-// rows returns the lines of the table, one for each mode.
+// rows returns the lines of the table in the documentation, one for each mode: the SDK, the Config, and the numbers of tests by result.
 func (r *report) rows() (rows []string) {
 	for _, m := range r.modes {
 		config := "as advised"

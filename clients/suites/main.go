@@ -24,7 +24,7 @@ import (
 	"strings"
 )
 
-// main runs the suites. As the -exec program of go test it only keeps a test binary.
+// main runs the tests of other SDKs with oncehttp under them, and prints a table. As the -exec program of go test it only keeps a test binary.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

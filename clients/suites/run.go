@@ -35,8 +35,9 @@ type results map[string]*result
 // before.
 const restartsMax = 6
 
-// run runs the tests of a package with oncehttp as its client in this mode; "" is without oncehttp. If a panic or the timeout ends the test binary
-// early, its open tests count as failed. The others run again without them, in restartsMax starts at most.
+// run runs the tests of a package with oncehttp as its client in this mode; "" is without oncehttp. It returns the result of each test by its name.
+// If a panic or the timeout ends the test binary early, its open tests count as failed. The others run again without them, in restartsMax starts at
+// most.
 func (t *tests) run(ctx context.Context, rel, mode string, timeout time.Duration) (results, error) {
 	all := results{}
 	var crashed []string
@@ -97,7 +98,7 @@ func (t *tests) count(mode string) string { return filepath.Join(t.binaries, "op
 // nowhere is the address of a proxy that does not exist.
 const nowhere = "http://127.0.0.1:9"
 
-// parse reads the output of test2json.
+// parse reads the output of test2json, and returns the result of each test by its name. A test that did not end has an empty status.
 func parse(out *bytes.Buffer) (results, error) {
 	found := results{}
 	lines := bufio.NewScanner(out)

@@ -39,7 +39,7 @@ func (c *cache[K, V]) of(key K) V {
 	return v
 }
 
-// with returns a new slice: values that others have, too, and one more.
+// with returns a slice of the common values and one more. It copies them, since common is shared by others and must not change.
 func with[T any](common []T, more T) []T {
 	return append(common[:len(common):len(common)], more)
 }

@@ -86,7 +86,7 @@ func (m *instruments) begin(ctx context.Context) {
 	}
 }
 
-// set returns the option of a series. It is made once and used often.
+// set returns the option that gives a measurement these attributes, and so its time series. It is made once for each series and used often.
 func set(attributes ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(attributes...))
 }
@@ -106,7 +106,7 @@ func (p place) attributes() []attribute.KeyValue {
 	return all
 }
 
-// options returns the options of a series.
+// options returns the attributes of the server and the profile, as options for recording a measurement.
 func (p place) options() []metric.RecordOption {
 	return []metric.RecordOption{set(p.attributes()...)}
 }
@@ -146,7 +146,7 @@ func (a answer) options() []metric.RecordOption {
 	return []metric.RecordOption{set(all...)}
 }
 
-// measureOperation records the durations and the number of sends of one run of an operation, at its end.
+// measureOperation records the durations and the number of sends of one run of an operation (the work of one call or worker on it), at its end.
 func (i *Instrument) measureOperation(ctx context.Context, ends *oncehttp.Event) {
 	m, at := &i.measured, place{ends.Origin, ends.Profile}
 	end, here := m.ends.of(ending{at, outcome(ends), ends.Source}), m.places.of(at)

@@ -162,7 +162,8 @@ func knownMethod(method string) string {
 	return "_OTHER"
 }
 
-// outcome returns the name of an operation's outcome at the end of a run; "left" if the run gave the operation back.
+// outcome returns the name of an operation's outcome at the end of a run, as an attribute; "left" if the run gave the operation back without one, for
+// a later run.
 func outcome(ends *oncehttp.Event) string {
 	if ends.Kind == oncehttp.EventLeft {
 		return "left"
@@ -181,7 +182,8 @@ func errorType(status int, failed bool) string {
 	return ""
 }
 
-// recorded returns the span that a record names in its Trace: a traceparent and, after a semicolon, a tracestate.
+// recorded returns the span that a record names in its Trace: a traceparent and, after a semicolon, a tracestate. It is not valid if the text is
+// none.
 func recorded(text string) trace.SpanContext {
 	parent, state, _ := strings.Cut(text, ";")
 	carrier := propagation.MapCarrier{"traceparent": parent, "tracestate": state}

@@ -76,8 +76,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// principal returns the caller. A real service takes it from authentication, so
-// that no caller can use another's keys; these three trust one network.
+// principal returns the caller, to whom the keys of the request belong. A real service takes it from authentication, so that no caller can use
+// another's keys; these three trust one network.
 func principal(*http.Request) string { return "internal" }
 
 // post sends one operation. nil: it is done. After an error it may be sent again

@@ -89,8 +89,8 @@ func (l *layer) begin(id string, print [sha256.Size]byte) (kept *record, first b
 	return &record{answer: known.answer}, false
 }
 
-// run runs next, even if the client leaves, and keeps a final answer. A 5xx, a 429
-// and a panic free the key again.
+// run runs next for a key that was free, even if the client leaves, keeps a final answer under it, and returns the answer. A 5xx, a 429 and a panic
+// free the key again.
 func (l *layer) run(id string, claimed *record, r *http.Request, body []byte) (a *answer) {
 	request := r.Clone(context.WithoutCancel(r.Context()))
 	request.Body = io.NopCloser(bytes.NewReader(body))
@@ -112,7 +112,7 @@ func (l *layer) run(id string, claimed *record, r *http.Request, body []byte) (a
 	return a
 }
 
-// fingerprint returns a digest of target, content type and body.
+// fingerprint returns a digest of target, content type and body. It tells a repeat from another request under the same key.
 func fingerprint(r *http.Request, body []byte) [sha256.Size]byte {
 	head := fmt.Sprintf("%q %q %q", r.Method, r.URL.RequestURI(), r.Header.Get("Content-Type"))
 	return sha256.Sum256(append([]byte(head), body...))

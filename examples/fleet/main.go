@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// address returns the URL of the database.
+// address returns the URL of the database: that of the environment, or a PostgreSQL on this machine.
 func address() string {
 	if url := os.Getenv("ONCEHTTP_TEST_POSTGRES"); url != "" {
 		return url
@@ -52,7 +52,8 @@ func address() string {
 	return "postgres://postgres@127.0.0.1:5432/postgres"
 }
 
-// stage runs everything. nil: every order was paid exactly once, and nothing else was.
+// stage runs everything: a shop that takes orders, a server with faults, and workers that are killed and frozen meanwhile. nil: every order was paid
+// exactly once, and nothing else was.
 func stage(ctx context.Context, out io.Writer, args []string) (err error) {
 	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
 	orders := flags.Int("orders", 300, "orders, one in ten of which is rolled back")

@@ -35,7 +35,7 @@ func keyOf(order string) oncehttp.Key { return oncehttp.NewScope("payment").Key(
 // orderName returns the id of an order.
 func orderName(i int) string { return fmt.Sprintf("o%05d", i) }
 
-// declined reports whether an order is rolled back.
+// declined reports whether an order is rolled back after its payment was written: one in ten, to see that nothing is paid for these.
 func declined(i int) bool { return i%10 == 9 }
 
 // takeOrders takes n orders, one after the other, within about three seconds. A declined order is no error.
@@ -70,8 +70,8 @@ func (s *shop) payment(client *oncehttp.Client, order string) (persist.Record, e
 	return client.Prepare(req, keyOf(order))
 }
 
-// takeOrder writes the order and its payment in one transaction: both, or neither. Then it wakes the workers. After an error
-// it may be called again with the same order.
+// takeOrder writes the order and its payment in one transaction: both, or neither. Then it wakes the workers. errDeclined means that the order was
+// rolled back on purpose. After an error it may be called again with the same order.
 func (s *shop) takeOrder(ctx context.Context, order string, payment persist.Record, declined bool) error {
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		existing, created, err := s.options.Begin(ctx, tx, payment)
@@ -127,8 +127,8 @@ func (s *shop) verdict(ctx context.Context, out io.Writer, taken int, ledger moc
 	return judge(out, taken, orders, ledger)
 }
 
-// judge prints the figures. taken is the number of orders without rollbacks. nil: each order was paid exactly once, and
-// nothing else was.
+// judge prints the figures. taken is the number of all orders, those that were rolled back included; orders are the others. nil: each of these was
+// paid exactly once, and nothing else was.
 func judge(out io.Writer, taken int, orders []string, ledger mockserver.Snapshot) error {
 	lost, duplicates, paid := 0, 0, 0
 	for _, order := range orders {

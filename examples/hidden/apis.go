@@ -10,7 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// shopify is a mutation of a GraphQL API. The key is a variable of the query, for the directive @idempotent.
+// shopify returns an API like Shopify's: a mutation of GraphQL, whose refusal is a 200, too. The key is a variable of the query, for the directive
+// @idempotent.
 func shopify() *api {
 	const query = `mutation refund($input: RefundInput!, $key: String!) { refundCreate(input: $input) @idempotent(key: $key) { refund { id } userErrors { field code message } } }`
 	type input struct {
@@ -44,7 +45,7 @@ func shopify() *api {
 	}
 }
 
-// jsonRPC is a method of a JSON-RPC 2.0 API, with the key among its parameters.
+// jsonRPC returns an API with a method of JSON-RPC 2.0, whose refusal is a 200, too. The key is among its parameters.
 func jsonRPC() *api {
 	type params struct {
 		RequestID oncehttp.Key `json:"request_id"`
@@ -99,7 +100,8 @@ type envelope struct {
 
 const soapMessage = `<?xml version="1.0"?><soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>%s</soap:Body></soap:Envelope>`
 
-// soap is an operation of a SOAP 1.1 API, with the key in a header of HTTP.
+// soap returns an API with an operation of SOAP 1.1, whose refusal is a 200, too. The key is in a header of HTTP; a program reads the outcome out of
+// the XML.
 func soap() *api {
 	return &api{
 		name: "soap", path: "/services/payments", contentType: "text/xml",
@@ -121,7 +123,8 @@ func soap() *api {
 	}
 }
 
-// readSOAP reads the outcome of a held operation out of the last answer to it. Anything unexpected leaves it held.
+// readSOAP is Config.Reconcile: it reads the outcome of a held operation (nothing more is sent until its outcome is settled) out of the last answer
+// to it. The zero Resolution, for anything unexpected, leaves it held.
 func readSOAP(_ context.Context, rec persist.Record) (oncehttp.Resolution, error) {
 	var unknown oncehttp.Resolution
 	if rec.HoldReason != persist.HoldUnclear || rec.Answer == nil || rec.Answer.Status != 200 || rec.Answer.BodyDropped {

@@ -74,7 +74,7 @@ type service struct {
 	made int // payments so far; mu guards it while the server runs
 }
 
-// ServeHTTP pays, or refuses. The status is 200 in both cases.
+// ServeHTTP plays the API: it pays, or refuses one certain amount. The status is 200 in both cases, and only the body tells which.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *api) run(out io.Writer, dir string, n int, p *profile.Profile) error {
 	return nil
 }
 
-// profile reads the profile of the API.
+// profile reads the profile of the API: how it takes keys, and which answers mean what.
 func (a *api) profile() (*profile.Profile, error) {
 	text, err := profiles.ReadFile(a.name + ".json")
 	if err != nil {
@@ -164,11 +164,13 @@ func (a *api) profile() (*profile.Profile, error) {
 	return profile.Load(bytes.NewReader(text))
 }
 
+// keyOf names the operation by its order, so that each order takes effect once.
 func keyOf(order int) oncehttp.Key {
 	return oncehttp.NewScope("order").Key("u1", strconv.Itoa(order))
 }
 
-// pay sends one order to the API. An order whose operation is held is no error in a run with reconcile: Resume asks the API about it later.
+// pay sends one order to the API. A held operation (its outcome is in doubt, and nothing more is sent) is no error in a run with reconcile: Resume
+// settles it later.
 func (a *api) pay(client *oncehttp.Client, url string, order int) error {
 	amount := 100 + order
 	if order == 0 { // the answer to it is not lost: a refusal settles nothing of an earlier send in doubt

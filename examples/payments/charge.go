@@ -91,7 +91,8 @@ func charge(client *oncehttp.Client, url string, orders []order) (map[oncehttp.S
 	return sources, failed
 }
 
-// chargeOne charges one order. Any status but 201 is an error.
+// chargeOne charges one order. It returns where the answer came from: the server, a repeat by the server, or the journal; 0 if there is none. Any
+// status but 201 is an error.
 func chargeOne(client *oncehttp.Client, url string, o order) (oncehttp.Source, error) {
 	body, err := json.Marshal(o)
 	if err != nil {

@@ -70,7 +70,7 @@ func newApp(file, api string, log *slog.Logger) (*app, error) {
 	return a, nil
 }
 
-// makeMetrics registers the application's own metric.
+// makeMetrics registers the application's own metric: how many loops that send payments are under way.
 func (a *app) makeMetrics() (err error) {
 	a.workers, err = otel.Meter(scope).Int64UpDownCounter("payments.workers", metric.WithUnit("{worker}"), metric.WithDescription("Loops of Run under way."))
 	return err
@@ -102,7 +102,7 @@ func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// work sends the payments until ctx ends.
+// work sends the payments that the journal holds, until ctx ends; then it returns nil, unless something failed.
 func (a *app) work(ctx context.Context) error {
 	a.workers.Add(ctx, 1)
 	defer a.workers.Add(context.WithoutCancel(ctx), -1)

@@ -92,7 +92,8 @@ func first(s *shop, key string, r *request) answer {
 	return a
 }
 
-// right claims in one step, compares the request, and settles on every way out.
+// right is the key layer of this example without faults: it claims the key in one step, compares the request, and settles on every way out. An answer
+// that is not final frees the key.
 func right(s *shop, key string, r *request) (a answer) {
 	odd := strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' })
 	if key == "" || len(key) > 255 || odd {
@@ -128,7 +129,7 @@ func (s *shop) settle(id string, a *answer) {
 	s.records[id].answer = a
 }
 
-// ServeHTTP takes operations on every path, and counts effects for the check.
+// ServeHTTP takes operations on every path. At /_effects it tells the check how many effects a reference has had.
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/_effects":
@@ -148,7 +149,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keyed runs a request through the key layer; one without a key runs as it is.
+// keyed runs a request through the key layer, and returns its answer; one without a key runs as it is.
 func (s *shop) keyed(r *http.Request) (a answer) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 1<<20))
 	keys := r.Header.Values("Idempotency-Key")

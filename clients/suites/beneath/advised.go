@@ -34,7 +34,7 @@ type Advice struct {
 	Retries string // the setting for the SDK's own retries
 }
 
-// unkeyed returns the Config for an API without keys. Each POST and PATCH is an operation.
+// unkeyed returns the Config for an API without keys. Each POST and PATCH is an operation: it is sent once, and held in case of doubt.
 func unkeyed() oncehttp.Config {
 	return oncehttp.Config{Profile: profile.None(), Operation: oncehttp.Writes}
 }
@@ -54,7 +54,8 @@ const (
 	offForKeys = "none for such a call"
 )
 
-// Table returns the rows, in the order of the page. Each call returns a new slice.
+// Table returns the rows of the table in docs/clients.md: for each SDK the advised way to put oncehttp under it. They are in the order of the page.
+// Each call returns a new slice.
 func Table() []Advice {
 	return []Advice{
 		{"stripe-go", "stripe", stripe, "`stripe.BackendConfig{HTTPClient: client.StandardClient(), MaxNetworkRetries: stripe.Int64(0)}`",
@@ -123,10 +124,10 @@ func azure() oncehttp.Config {
 	return oncehttp.Config{Profile: p}
 }
 
-// IsZero reports whether the row advises the zero Config.
+// IsZero reports whether the row advises the zero Config, so that one run of the SDK's tests is enough.
 func (a *Advice) IsZero() bool { return reflect.DeepEqual(a.Config(), oncehttp.Config{}) }
 
-// Advised returns the row of a suite, a copy; nil if there is none.
+// Advised returns a copy of the advice for the SDK whose tests have this name; nil if there is none.
 func Advised(suite string) *Advice {
 	for _, a := range Table() {
 		if a.Suite == suite && suite != "" {

@@ -25,9 +25,8 @@ const Zero = "zero"
 // Count is the environment variable for the path of a file, which gets a byte for each operation.
 const Count = "ONCEHTTP_COUNT"
 
-// Install sets the hook of net/http for the transport of each request, if Mode is set, and
-// reports whether it did. hook must not be nil. It panics for an SDK without advice. Call it
-// before any request.
+// Install sets a hook in net/http that puts oncehttp under each http.Client, if the environment variable Mode is set, and reports whether it did.
+// hook must not be nil. It panics for an SDK without advice. Call it before any request.
 func Install(hook *func(http.RoundTripper) http.RoundTripper) bool {
 	mode := os.Getenv(Mode)
 	if mode == "" {
@@ -58,9 +57,8 @@ type transports struct {
 	over   map[identity]http.RoundTripper
 }
 
-// Over returns the Transport over base, with a journal of its own; the same one for the same
-// base. nil and transports of oncehttp come back unchanged. It panics if the Config is
-// invalid.
+// Over returns oncehttp's transport over base, with a journal of its own; the same one for the same base. nil and transports of oncehttp come back
+// unchanged. It panics if the Config is invalid.
 func (t *transports) Over(base http.RoundTripper) http.RoundTripper {
 	if base == nil || own(base) {
 		return base
