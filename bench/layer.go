@@ -98,7 +98,7 @@ func layerContenders() ([]*contender, error) {
 	}, nil
 }
 
-// clientContender returns one of the compared programs, which sends payments by a function like http.Client.Do. It has no close.
+// clientContender returns one of the compared programs: it sends payments by a function like http.Client.Do. It has no close.
 func clientContender(name string, do func(*http.Request) (*http.Response, error)) *contender {
 	return &contender{name: name, do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
@@ -149,7 +149,7 @@ func leastContender(wire http.RoundTripper) *contender {
 	})
 }
 
-// restyContender2 returns one of the compared programs, which sends payments by resty v2; it takes over c.
+// restyContender2 returns one of the compared programs: it sends payments by resty v2; it takes over c.
 func restyContender2(c *resty2.Client) *contender {
 	return &contender{name: "resty v2", do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
@@ -161,7 +161,7 @@ func restyContender2(c *resty2.Client) *contender {
 	}}
 }
 
-// restyContender3 returns one of the compared programs, which sends payments by resty v3; it takes over c.
+// restyContender3 returns one of the compared programs: it sends payments by resty v3; it takes over c.
 func restyContender3(c *resty3.Client) *contender {
 	return &contender{name: "resty v3", do: func(url string, n int64) error {
 		req, err := newPayment(url, n)

@@ -112,7 +112,8 @@ func (b *bench) atMost(name, unit string, limit float64, s samples) {
 	b.target(target{Name: name, Unit: unit, Limit: limit, Samples: s})
 }
 
-// target records a target, a limit for a measured value, with whether its median reaches it.
+// target records a target (a limit for measured values), and sets its Reached: whether the median of the values keeps the limit. Without values it is
+// missed.
 func (b *bench) target(t target) {
 	m := t.Samples.median()
 	t.Reached = len(t.Samples) > 0 && (t.AtLeast && m >= t.Limit || !t.AtLeast && m <= t.Limit)

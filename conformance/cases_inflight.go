@@ -97,8 +97,9 @@ func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 	}
 }
 
-// converges checks the answers to duplicates (followers) of a request at work (the leader): none has another outcome than the leader, or one while
-// three quarters of the work were not over yet, and a later repeat gets the leader's. A key that does not resolve is left to another case.
+// converges checks the answers to duplicates (followers) of a request at work (the leader): none has another outcome than the leader, and a later
+// repeat gets the leader's. A success that names nothing fails if it came while more than a quarter of the work was left. A key that does not resolve
+// is left to another case.
 func converges(x *trial, v *overlap) {
 	for _, a := range v.followers {
 		if same, known := sameOutcome(v.leader, a); a.kind == done && known {

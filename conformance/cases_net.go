@@ -209,7 +209,7 @@ func truncatedRepeat(x *trial) {
 }
 
 // slowUpload begins an upload, sends the same operation on another connection, then ends the upload: both get one outcome, and there is one effect. A
-// server may let the quick one wait for the slow one; after half a second the upload ends in any case.
+// server may let the quick one wait for the slow one: after half a second at most the upload ends in any case.
 func slowUpload(x *trial) {
 	op := x.newOperation()
 	l := x.dial("slow")
@@ -338,8 +338,8 @@ func (x *trial) takesChunked() bool {
 	return x.doFramed(x.newOperation(), chunked, "chunked, under a key of its own").outcome()
 }
 
-// keepAlive sends an operation three times on one connection, and once on another. Each repeat gets the first outcome. A server that closes its
-// connections skips the case; only the repeat on the fresh one is then judged.
+// keepAlive sends an operation three times on one connection, and once on another. Each repeat gets the first outcome. If the server closes the
+// connection, the report says so, and only the repeat on the other one is judged.
 func keepAlive(x *trial) {
 	op := x.newOperation()
 	l := x.dial("kept")

@@ -74,9 +74,9 @@ func soak(x *trial) {
 	}
 }
 
-// soakStep sends one request on a connection of its own and returns its answer. roll chooses
-// it: 0 another body, 1 and 2 a client that leaves, 3 a chunked body, other values a plain
-// one.
+// soakStep sends one request of the random sequence on a connection of its own and returns its answer, of kind noAnswer for a client that leaves.
+// roll chooses the request: 0 another body, 1 and 2 a client that leaves, 3 a chunked body, other values a plain one. lane names the client in the
+// report.
 func (x *trial) soakStep(op, other *operation, lane string, roll int) *answer {
 	l := x.dial(lane)
 	defer x.park(l)

@@ -65,8 +65,8 @@ func (x *trial) wantRefused(op *operation, note string) {
 	x.notExecuted(op, a, "the request "+note)
 }
 
-// token fetches a key for an operation, as its caller, and returns it; "" if there is none. An
-// operation with an empty key is refused by the server.
+// token fetches a key for an operation from the server, as the operation's caller, and returns it; "" if there is none. The server then refuses the
+// operation for its empty key.
 func (x *trial) token(op *operation) string {
 	_, _, pointer := x.tokenRequest(op)
 	a := x.do(x.tokenFetch(op), "a token is fetched")

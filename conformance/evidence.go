@@ -120,7 +120,8 @@ func (x *trial) record(l *link, a *answer) {
 	}
 }
 
-// keep keeps an exchange as evidence, also that of a silent link.
+// keep keeps an exchange as evidence for the report, also that of a silent link: a connection whose exchanges are not kept by themselves, as in a
+// burst of many.
 func (x *trial) keep(l *link, a *answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -224,9 +224,8 @@ func (p *played) given() bool {
 	return slices.ContainsFunc(p.sends, func(s *sent) bool { return s.change == "" && s.outcome() })
 }
 
-// resolve repeats the first request at the end, until it has an outcome. Without one it
-// repeats the changed requests that may have come first under the key; one with a key of its
-// own (apart) cannot have.
+// resolve repeats the first request at the end, until it has an outcome. Without one it repeats the changed requests that may have come first under
+// the key, and so may hold it; one with a key of its own (apart) cannot have.
 func (p *played) resolve(x *trial) {
 	last := move{copies: 1}
 	ask := func(change string, patient bool) *sent {

@@ -8,8 +8,8 @@ import (
 
 // Requests of a sequence that meet each other: while one is at work, and at once.
 
-// overlap sends a group with a slow first act: the others come while it is at work. All have
-// ended when it returns. gate is that of the slow operation; overlap releases it.
+// overlap sends a group of acts (steps of the sequence that meet) with a slow first one: the others come while it is at work. All have ended when it
+// returns. gate is that of the slow operation, by which the suite holds it at work; overlap releases it.
 func (p *played) overlap(x *trial, first, end int, gate *gate) {
 	again := p.given()
 	lead := p.launch(x, first, "1", again)
@@ -74,8 +74,8 @@ func (p *played) collect(all []*launched) {
 	}
 }
 
-// atOnce sends a group at one instant: all requests but their last bytes, then the last bytes
-// together. All have ended when it returns.
+// atOnce sends a group of acts (steps of the sequence) at one instant: all requests but their last bytes, then the last bytes together. All have
+// ended when it returns. No request shares a connection with another one.
 func (p *played) atOnce(x *trial, first, end int) {
 	var gates []*link
 	var all []*launched

@@ -18,7 +18,8 @@ func (p *played) send(x *trial, a move, op *operation, lane, note string) *answe
 	return p.receive(x, l, a)
 }
 
-// leave closes the connection of a request without reading the answer, once the server may be at work on it.
+// leave closes the connection of a request without reading the answer, once the server may be at work on it: by FIN for "leaves", else by RST. It
+// returns an answer of kind noAnswer.
 func (p *played) leave(x *trial, l *link, a move) *answer {
 	wait := leaveWait
 	if p.slow {

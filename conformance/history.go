@@ -81,10 +81,9 @@ type ruling struct {
 	harm  harm   // if known and not legal
 }
 
-// judgeHistory compares the history of one key with the model: one effect at most; each answer
-// is the outcome, or "in progress" while the work may be running. effects is the witness's
-// count after the last event; a negative one means no count. A search that takes longer than
-// historyCheckMax decides nothing. The ruling of a fault names its harm to a customer (type harm).
+// judgeHistory compares the history of one key with the model: one effect at most; each answer is the outcome, or "in progress" while the work may be
+// running. effects is the witness's count after the last event; a negative one means no count. The ruling says whether the history is legal; known is
+// false if a search of historyCheckMax could not decide it. why is the reason, and harm the damage to a customer.
 func judgeHistory(history []event, effects int) ruling {
 	if why, shows := plainViolation(history, effects); why != "" {
 		return ruling{known: true, why: why, harm: shows}

@@ -69,8 +69,8 @@ func (p *progress) dependents(c *Case) int {
 	return n
 }
 
-// tried records that a chosen case has been tried, and releases the cases that wait for it.
-// failedAlways: it failed each time, so that they are skipped. Call it once for each case.
+// tried records that a chosen case has been tried, and releases the cases that wait for it. failedAlways: it failed each time, so that those are
+// skipped. Call it once for each case.
 func (p *progress) tried(c *Case, failedAlways bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -200,8 +200,9 @@ func (r *runner) manyDependOn(c *Case) bool {
 	return r.progress.dependents(c) >= dependentsMin || c.ID == "replay/first-executes-once"
 }
 
-// first runs a case. When it gives its slot back before a long wait, its repeats begin beside it, so that the waits do not add up. They are returned
-// if the case fails, and cancelled otherwise. All have ended when first returns.
+// first runs a case once and returns that trial. When the case gives its slot (the permission to disturb others) back before a long wait, its repeats
+// begin beside it, so that the waits do not add up. The repeats are returned if the case fails, and cancelled otherwise. All have ended when first
+// returns.
 func (r *runner) first(ctx context.Context, c *Case, s *slot) (*trial, []*trial) {
 	beside, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -179,8 +179,7 @@ func (x *trial) seen(format string, args ...any) {
 // the case.
 func (x *trial) skip(format string, args ...any) { x.give(VerdictSkip, format, args...) }
 
-// inconclusive records the reason why this part of the case decides nothing. It does not end
-// the case.
+// inconclusive records the reason why this part of the case decides nothing: neither a failure nor a pass. It does not end the case.
 func (x *trial) inconclusive(format string, args ...any) {
 	x.give(VerdictInconclusive, format, args...)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// volumeKeys sends many keys, then repeats the first of them and some others: a server must not forget a key since it has seen many.
+// volumeKeys sends many keys, then repeats the first of them and some others: a server must not forget a key because it has seen many.
 func volumeKeys(v volumeRun) {
 	p := v.plan
 	if all, ok := v.begin(v.fresh(p.keys, func(*operation) {}), "one of many"); ok {

@@ -86,7 +86,7 @@ func (s *Server) logged(w http.ResponseWriter, r *http.Request) (writer http.Res
 	return own, own.end
 }
 
-// access returns the writer that collects the exchange's Access; nil without Config.Access.
+// access returns the writer that collects the exchange's entry of the access log; nil if nobody wants the log (Config.Access).
 func (x *exchange) access() *accessWriter {
 	own, _ := x.w.(*accessWriter)
 	return own

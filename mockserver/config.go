@@ -162,7 +162,7 @@ func validateScripts(scripts [][]Fault) error {
 	return nil
 }
 
-// scripts returns all scripts of faults for requests, to be checked, without those of a Referee, which are checked apart.
+// scripts returns all scripts of faults for requests, to be checked. Those of a Referee are not among them; they are checked apart.
 func (c Config) scripts() [][]Fault {
 	all := append([][]Fault{c.Script}, c.Scenarios...)
 	for _, script := range c.ByKey {

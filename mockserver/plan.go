@@ -19,7 +19,7 @@ type plan struct {
 	byOp       map[string]int // sends so far, per operation; with Scenarios only
 }
 
-// newPlan returns the plan of a configuration, which says what fault each request meets, at its beginning.
+// newPlan returns the plan of a configuration, the fault that each request meets, at its beginning.
 func newPlan(cfg *Config) *plan {
 	p := &plan{cfg: cfg}
 	p.reset()
@@ -87,7 +87,8 @@ func (p *plan) scenario(operation string) []Fault {
 	return p.cfg.Scenarios[order%len(p.cfg.Scenarios)]
 }
 
-// draw returns a number in [0, 1) that depends on its arguments only, so that the same run has the same faults.
+// draw returns a number in [0, 1) that depends on its arguments only, to choose the fault of the nth send with a key: so the same run has the same
+// faults.
 func draw(seed uint64, key string, nth int) float64 {
 	text := binary.BigEndian.AppendUint64(nil, seed)
 	text = binary.BigEndian.AppendUint64(text, uint64(nth))

@@ -150,8 +150,8 @@ func (w *sendRules) identify(seen *observation) {
 	}
 }
 
-// examine checks a send against the history of its key, and adds it to the history. request shares the body's memory;
-// only the first of a key is copied. The lock is held.
+// examine checks a send against the history of its key (earlier sends with it) by the rules for clients, and adds it to the history. request shares
+// the body's memory; only the first of a key is copied. The lock is held.
 func (w *sendRules) examine(seen *observation, request image) {
 	history := w.keys[seen.Key]
 	if history == nil {

@@ -40,7 +40,7 @@ func main() {
 // Authorize, too, as no journal keeps the secret key.
 func config() oncehttp.Config { return oncehttp.Config{Profile: profile.StripeV1()} }
 
-// newStripe returns Stripe's SDK, which sends with hc and leaves the retries to it. Leave URL out for the real API.
+// newStripe returns Stripe's SDK: it sends with hc and leaves the retries to it. Leave URL out for the real API.
 func newStripe(hc *http.Client, url, secret string) *stripe.Client {
 	return stripe.NewClient(secret, stripe.WithBackends(stripe.NewBackendsWithConfig(&stripe.BackendConfig{
 		HTTPClient:        hc,

@@ -163,7 +163,8 @@ func rawKey(l *layer, x *exchange) string {
 // bare reads the text of a key that is raw or quoted, and returns the key: the empty encoding accepts both.
 func bare(text string) (string, error) { return keylayer.ParseKey(text, "") }
 
-// remade returns a mutation of the mock: change(key) takes the place of each valid key. Without a key, change is called with "".
+// remade returns a mutation of the mock, a deliberate bug in reading keys: change(key) takes the place of each valid key. Without a key, change is
+// called with "".
 func remade(change func(string) string) mutation {
 	return mutation{Read: func(l *layer, x *exchange) reading {
 		k := x.Key

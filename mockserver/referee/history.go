@@ -137,8 +137,8 @@ type pair struct {
 	nth           int // the index of before in the operation
 }
 
-// pairs returns the pairs of successive sends in each operation, by operation. A send that arrived before the answer
-// before it ended forms no pair.
+// pairs returns the pairs of successive sends in each operation, by operation, for the rules on waits. A send that arrived before the answer before
+// it ended forms no pair: its sender did not wait.
 func pairs(operations []operation) []pair {
 	var all []pair
 	for i := range operations {

@@ -90,8 +90,8 @@ func (e *evidence) runs() []run {
 }
 
 // judgeGrowth returns the finding on the rule that a client's own waits grow. It asks for one run of waits with a later one clearly longer than the
-// first; a client with one such run has kept the rule, since random waits may shrink here and there. Otherwise each run of waitsMin waits is a
-// violation.
+// first; a client with one such run has kept the rule, since random waits may shrink here and there. Otherwise each run of waitsMin waits or more is
+// a violation.
 func judgeGrowth(e *evidence) finding {
 	f := finding{skip: "no operation began with three refusals without Retry-After, each waited for"}
 	for _, r := range e.runs() {

@@ -8,11 +8,10 @@ import (
 	"net/http"
 )
 
-// billNumber: the business's own number of a bill is the token; here it comes in the key's
-// header. The design looks the number up, and answers "already done" if the bill is there.
+// billNumber returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: the business's own number of a bill is
+// the token; here it comes in the key's header. The design looks the number up, and answers "already done" if the bill is there.
 //
-// Repair: the number is UNIQUE. The row is inserted first, in the transaction of the work, and
-// a violation is answered from the stored bill.
+// Repair: the number is UNIQUE. The row is inserted first, in the transaction of the work, and a violation is answered from the stored bill.
 func billNumber(e *env) (handler, error) {
 	unique := ""
 	if e.repaired {

@@ -9,13 +9,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// insertOrSelect: one statement inserts the key, or reads the existing row. Of two at once the
-// second waits for the commit of the first, inserts nothing, and reads the state at the start
-// of its own statement, without the row. It gets no row at all, and takes that for a new key.
+// insertOrSelect returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: one statement inserts the key, or
+// reads the existing row. Of two at once the second waits for the commit of the first, inserts nothing, and reads the state at the start of its own
+// statement, without the row. It gets no row at all, and takes that for a new key.
 //
-// Repair: no row is not a new key: only the request that inserted works, and the row is read
-// in a statement of its own. The hash of the request is stored and compared, duplicates are
-// told to wait in a header, and a failed key may run again.
+// Repair: no row is not a new key: only the request that inserted works, and the row is read in a statement of its own. The hash of the request is
+// stored and compared, duplicates are told to wait in a header, and a failed key may run again.
 func insertOrSelect(e *env) (handler, error) {
 	pool, err := e.postgres(`CREATE TABLE keys (key text PRIMARY KEY, hash text, status text NOT NULL, answer jsonb); ` + onceTable)
 	return func(c *call) answer {

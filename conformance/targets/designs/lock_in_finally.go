@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// lockInFinally: a key in Redis means that the operation is at work. The design looks for it,
-// then sets it, and deletes it after the work.
+// lockInFinally returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: a key in Redis means that the
+// operation is at work. The design looks for it, then sets it, and deletes it after the work.
 //
-// Repair: the key is taken in one step, and becomes the record of the answer in place of the
-// deletion.
+// Repair: the key is taken in one step, and becomes the record of the answer in place of the deletion.
 func lockInFinally(e *env) (handler, error) {
 	s, err := e.redis()
 	return func(c *call) answer {

@@ -9,8 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mariadb creates a database of this process with the table, and opens it. e.end removes it. The pool may be returned with an error, after which only
-// e.end is of use.
+// mariadb creates a database of this process with the table, and opens it. e.end removes it. After an error the pool is of no use, and may be nil.
 func (e *env) mariadb(table string) (*sql.DB, error) {
 	admin, err := sql.Open("mysql", "root@tcp(127.0.0.1:3306)/test")
 	if err != nil {

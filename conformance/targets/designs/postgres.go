@@ -10,8 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgres creates a schema of this process with the tables, and opens it. e.end removes it. The pool may be returned with an error, after which only
-// e.end is of use.
+// postgres creates a schema of this process with the tables, and opens it. e.end removes it. After an error the pool is of no use, and may be nil.
 func (e *env) postgres(tables string) (*pgxpool.Pool, error) {
 	ctx := context.Background()
 	const address = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable"

@@ -7,11 +7,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// putThatCompares: a PUT has effects (a log, a message, a webhook) only if its data differ
-// from the stored data. Keys are not read.
+// putThatCompares returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: a PUT has effects (a log, a
+// message, a webhook) only if its data differ from the stored data. Keys are not read.
 //
-// Repair: the key and its answer are recorded in the transaction of the change, so that an old
-// PUT that comes again is answered and not applied.
+// Repair: the key and its answer are recorded in the transaction of the change, so that an old PUT that comes again is answered and not applied.
 func putThatCompares(e *env) (handler, error) {
 	pool, err := e.postgres("CREATE TABLE document (ref text PRIMARY KEY, data text NOT NULL, changed timestamptz NOT NULL DEFAULT now()); " + onceTable)
 	return func(c *call) answer {

@@ -18,13 +18,12 @@ const (
 // lockTime bounds the lock in front of the table.
 const lockTime = 5 * time.Second
 
-// recordAndLock: a lock in Redis for five seconds, and behind it a table of requests with
-// their state. The header is X-Request-ID.
+// recordAndLock returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: a lock in Redis for five seconds,
+// and behind it a table of requests with their state. The header is X-Request-ID.
 //
-// Repair: the table's UNIQUE constraint is the lock, and the one in Redis goes: with it, one
-// of two repeats of a finished request was told to wait. The hash is compared, the status is
-// stored with the body, a failed request may run again, and a record at work belongs to its
-// maker only for the longest time of the work.
+// Repair: the table's UNIQUE constraint is the lock, and the one in Redis goes: with it, one of two repeats of a finished request was told to wait.
+// The hash is compared, the status is stored with the body, a failed request may run again, and a record at work belongs to its maker only for the
+// longest time of the work.
 func recordAndLock(e *env) (handler, error) {
 	s, err := e.redis()
 	if err != nil {

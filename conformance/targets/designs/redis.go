@@ -40,9 +40,9 @@ type kept struct {
 	Answer *answer `json:"answer,omitempty"` // nil: the call is at work
 }
 
-// once is the repair of the designs over Redis. SET NX takes the key for lease, with a token
-// of this call; the answer replaces the record before it is sent, and stays for keep. Only the
-// owner removes the record, after a crash, a 429 or a 5xx.
+// once is the repair of the designs over Redis: it executes a call once for each key, and returns its answer. SET NX takes the key for lease, with a
+// token of this call; the answer replaces the record before it is sent, and stays for keep. Only the owner removes the record, after a crash, a 429
+// or a 5xx.
 func (s *redisStore) once(c *call, key string, lease, keep time.Duration) answer {
 	ctx := c.Context()
 	mine := kept{Owner: randomText(), Hash: c.hash()}

@@ -10,11 +10,10 @@ import (
 // retention stands in for the 24 hours of the article.
 const retention = 3 * time.Second
 
-// shortRetention: all is correct but the retention of keys, which is shorter than the time for
-// which clients retry.
+// shortRetention returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: all is correct but the retention of
+// keys, which is shorter than the time for which clients retry.
 //
-// Repair: after the answer is dropped, the server still knows that the key was used, for
-// longer than any client retries, and refuses it.
+// Repair: after the answer is dropped, the server still knows that the key was used, for longer than any client retries, and refuses it.
 func shortRetention(e *env) (handler, error) {
 	s, err := e.redis()
 	return func(c *call) answer {

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tokenFirst: the client fetches a token, bound to caller and operation, and sends it with the
-// operation; the server deletes it on first use. The handler plays the client's part: it
-// fetches one token for each key, and uses it for every request with the key.
+// tokenFirst returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: the client fetches a token, bound to
+// caller and operation, and sends it with the operation; the server deletes it on first use. The handler plays the client's part: it fetches one
+// token for each key, and uses it for every request with the key.
 //
 // Repair: a used token is kept, with the answer.
 func tokenFirst(e *env) (handler, error) {

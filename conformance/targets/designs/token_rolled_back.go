@@ -18,7 +18,7 @@ type provider struct {
 	charges map[string]int // number of the charge, by key
 }
 
-// charge plays the payment provider, which honours keys. It returns the number of the charge under a key, and has an effect only if the key is new.
+// charge plays the payment provider, with keys. It returns the number of the charge under a key, and has an effect only if the key is new.
 func (p *provider) charge(c *call, key string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,12 +30,11 @@ func (p *provider) charge(c *call, key string) int {
 	return number
 }
 
-// tokenRolledBack: one transaction makes the order and the key for the payment provider, and
-// calls the provider. If it fails after the payment, the key is lost with the order, and the
-// retry pays under a new key.
+// tokenRolledBack returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: one transaction makes the order
+// and the key for the payment provider, and calls the provider. If it fails after the payment, the key is lost with the order, and the retry pays
+// under a new key.
 //
-// Repair: the order with its key is committed before the call of the provider. The retry finds
-// it and asks with the same key.
+// Repair: the order with its key is committed before the call of the provider. The retry finds it and asks with the same key.
 func tokenRolledBack(e *env) (handler, error) {
 	pool, err := e.postgres(`CREATE TABLE orders (
 		caller text NOT NULL, number text NOT NULL, hash text NOT NULL, pay_key text NOT NULL, charge int, PRIMARY KEY (caller, number))`)

@@ -23,11 +23,11 @@ type Service struct {
 	effects map[string]int // by reference
 }
 
-// NewService returns the business behind the servers under test, which counts its effects; it has had none yet.
+// NewService returns the business behind the servers under test. It counts its effects, and has had none yet.
 func NewService() *Service { return &Service{effects: map[string]int{}} }
 
-// ServeHTTP executes a request, with one effect even for a repeat: keys are for the layer before it. GET /_effects?ref=REF is answered with the
-// number of effects of a reference.
+// ServeHTTP executes a request. Each one has an effect, also a repeat: to prevent that is the task of the layer before it. GET /_effects?ref=REF is
+// answered with the number of effects of a reference.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/_effects" {
 		s.mu.Lock()

@@ -23,8 +23,8 @@ func DigestOf(parts ...string) Digest {
 	return Digest(h.Sum(nil))
 }
 
-// principal returns the parts that identify the owner of a request's keys: the caller (or else the Authorization
-// header) and the profile's account headers.
+// principal returns the parts that identify the owner of a request's keys, to keep the same key of two callers apart: the caller (or else the
+// Authorization header) and the profile's account headers.
 func (l *Layer) principal(r *http.Request) []string {
 	parts := []string{r.Header.Get("Authorization")}
 	if l.Caller != nil {

@@ -113,8 +113,8 @@ func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 	return a, result
 }
 
-// keyed handles a request with a valid key: it claims the key, and answers by what stands under it, which it also returns. Only a request with a
-// fresh key is executed.
+// keyed handles a request with a valid key: it claims the key, and answers by what stands under it. It returns the answer, and what stood there. Only
+// a request with a fresh key is executed.
 func (l *Layer) keyed(x *Exchange) (*Answer, Claim) {
 	e, result := l.begin(x)
 	x.Entry = e

@@ -38,7 +38,7 @@ type Store struct {
 	order   []*Entry // by age; with entries that were forgotten since
 }
 
-// NewStore returns an empty store of keys and answers, which knows each key for this window of time.
+// NewStore returns an empty store of keys and answers. It knows each key for this window of time.
 func NewStore(window time.Duration) *Store {
 	return &Store{Window: window, entries: map[Digest]*Entry{}}
 }

@@ -26,7 +26,7 @@ func newLayer(next http.Handler) *layer {
 	return &layer{next: next, store: newMemory(), scope: byCaller, print: byBytes, keeps: successes, again: give}
 }
 
-// newService returns the business behind the layer of keys, which has each effect before its answer.
+// newService returns the business behind the layer of keys: it has each effect before its answer.
 func newService() http.Handler { return strangers.NewService() }
 
 // byCaller returns the name under which the layer stores a key: with the caller, so that each caller has keys of its own.

@@ -22,7 +22,7 @@ func newLayer() *layer {
 	return &layer{next: newService(), rows: newTable(), id: (*call).id, keeps: successes}
 }
 
-// newService returns the business behind the layer of keys, which has each effect before its answer.
+// newService returns the business behind the layer of keys: it has each effect before its answer.
 func newService() http.Handler { return strangers.NewService() }
 
 // successes reports whether an outcome is stored under its key: only a success, which had an effect. After another one a repeat is executed.

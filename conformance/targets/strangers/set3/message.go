@@ -21,7 +21,7 @@ type answer struct {
 // effective reports whether the answer is a success with an effect.
 func (a *answer) effective() bool { return a.status < 300 }
 
-// newService returns the business behind the layer of keys, which has each effect before its answer.
+// newService returns the business behind the layer of keys: it has each effect before its answer.
 func newService() http.Handler { return strangers.NewService() }
 
 // send sends a copy of a request with this body to a backend, and returns the answer; 500
