@@ -30,7 +30,8 @@ type round struct {
 	answers  []*answer // parallel to links
 }
 
-// wide reports whether this round sends the full number of requests at once (burstWidth), and not the smaller number of the later rounds.
+// wide reports whether this round sends the full number of requests at once (burstWidth), and not the smaller number of the later rounds, for the
+// counts in the report.
 func (b *round) wide() bool { return b.width == burstWidth }
 
 // keptOut reports whether the round of simultaneous requests shows nothing: no duplicate had an outcome, and a rate limit answered one, or the server

@@ -28,9 +28,8 @@ func (r *runner) confirm(ctx context.Context, cases []Case) {
 	}
 }
 
-// playAgain tries each failed case Options.Reruns times and returns the ended trials, by case
-// id. Cases that failed after a long wait run beside each other, so that the waits do not add
-// up. Trials that ctx has cut short are left out.
+// playAgain tries each failed case Options.Reruns times and returns the ended trials (runs of a case), by case id. Cases that failed after a long
+// wait run beside each other, so that the waits do not add up. Trials that ctx has cut short are left out.
 func (r *runner) playAgain(ctx context.Context, cases []Case) map[string][]*trial {
 	again := map[string][]*trial{}
 	var mu sync.Mutex

@@ -54,8 +54,8 @@ type owners struct {
 	of map[string]string // references by name; nil until the first claim
 }
 
-// claim returns the reference of the operation to which a name of an effect belongs, an id or a Location in an answer. A new name belongs to ref from
-// now on.
+// claim returns the reference of the operation to which a name of an effect, an id or a Location in an answer, belongs: that of the first answer with
+// the name. So a name that two operations are given is found. A new name belongs to ref from now on.
 func (o *owners) claim(name, ref string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

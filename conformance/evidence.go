@@ -39,7 +39,7 @@ func (e *evidence) add(one Exchange) {
 	e.made++
 }
 
-// left returns the number of requests and answers that were not kept as evidence, since there were too many.
+// left returns the number of exchanges (requests with their answers) that were not kept as evidence, since there were too many.
 func (e *evidence) left() int { return e.made - len(e.kept) }
 
 // endFinding marks the end of the exchanges of one finding (a check with its result): what is sent later belongs to the next one. If nothing was sent

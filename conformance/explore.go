@@ -291,7 +291,7 @@ func (s *search) saysMore(ids, others []string) bool {
 	})
 }
 
-// idsOf returns the relations of a finding, from its id.
+// idsOf returns the relations (kinds of differences between requests) of a finding, whose id is made of them.
 func idsOf(r Result) []string {
 	return strings.Split(strings.TrimPrefix(r.ID, exploredIDs), togetherWith)
 }

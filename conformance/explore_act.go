@@ -159,8 +159,8 @@ func (op *operation) orNil(possible bool) *operation {
 	return op
 }
 
-// group sends the acts (steps of the sequence) from first to end, without end: a single one, or several that overlap. gate releases the slow
-// operation.
+// group sends the acts (steps of the sequence) from first to end, without end: a single one, or several that overlap. gate is that of the slow
+// operation: it holds the operation at work until the others are sent.
 func (p *played) group(x *trial, first, end int, gate *gate) {
 	a := p.acts[first]
 	if a.pause {

@@ -89,8 +89,8 @@ func (j judgement) observe() []observed {
 	return all
 }
 
-// freedomOf returns the server's choice for a request with several right answers: the same request, one of its own, or a refusal. first is the send with the
-// first outcome. Zero: the answer does not show the choice.
+// freedomOf returns the server's choice for a request with several right answers: the first outcome (it is the same request), an outcome of its own,
+// or a refusal. first is the send with the first outcome. Zero: the answer does not show the choice.
 func (p *played) freedomOf(first, s *sent) freedom {
 	same, known := sameOutcome(first.answer, s.answer)
 	switch {

@@ -84,8 +84,7 @@ func (j judgement) judgeOutcomes(change string) {
 	}
 }
 
-// unprotected reports whether the profile has no keys for the method of requests with that
-// difference.
+// unprotected reports whether the profile has no keys for the method of requests with that difference, so that each of them may be executed.
 func (j judgement) unprotected(change string) bool {
 	method := j.play.as[change].method
 	return method != j.trial.r.o.Method && !j.trial.r.o.keyed(method)
@@ -138,8 +137,8 @@ func (p *played) formsOf(s *sent) []string {
 // means the repeat at the end; its client stays.
 func (p *played) endsEarly(at int) bool { return at < len(p.acts) && p.acts[at].ends != "" }
 
-// judgeChange checks requests that differ from the first one in a relation. Its bearing says what a correct server does: the same outcome, one of its
-// own, or a refusal.
+// judgeChange checks requests that differ from the first one in a relation, a kind of difference. The relation's bearing says what a correct server
+// does: the same outcome, one of its own, or a refusal. Without an outcome of both requests there is nothing to compare.
 func (j judgement) judgeChange(change string) {
 	rel := j.trial.r.related[change]
 	first, ok := j.play.outcomeOf("")
@@ -256,8 +255,9 @@ func (x *trial) isOwn(s *sent) bool {
 	return (s.id == "" || owner("id "+s.id)) && (s.place == "" || owner("place "+s.place))
 }
 
-// judgeCount checks the number of effects of the sequence's operation: not more than allowed, and at least one if a success was answered under any key. The
-// operation's reference counts it, whatever its keys. Where the witness gives a lower bound alone, an effect that is missing says nothing.
+// judgeCount checks the number of effects of the sequence's operation: not more than allowed, and at least one if the first request, or a repeat of
+// it, was answered with a success. The effects are counted by the operation's reference, whatever its keys. Where they are only inferred from
+// answers, a missing one says nothing.
 func (j judgement) judgeCount() {
 	if j.trial.r.blind() != "" {
 		return // no answer names an effect, and nobody counts

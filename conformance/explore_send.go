@@ -8,7 +8,7 @@ import (
 // One request of a sequence on the wire: its connection, its form and its end.
 
 // send sends one request of the sequence, and returns its answer. a says how: in which form, and whether its client reads the answer or leaves
-// before. lane names its line in the drawing of the report.
+// before. lane and note label it in the report.
 func (p *played) send(x *trial, a move, op *operation, lane, note string) *answer {
 	l := p.open(x, a, lane)
 	p.write(l, a, op, note)

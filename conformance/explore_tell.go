@@ -70,7 +70,7 @@ func (s *sequence) note(r *runner, at int) string {
 	return fmt.Sprintf("(%d) %s", at+1, text)
 }
 
-// answersOf returns the answers to the requests of one act in words, equal ones once.
+// answersOf returns the answers to the requests of the act (a step of the sequence) with the index at, in words, equal ones once.
 func (p *played) answersOf(sends []*sent, at int) []string {
 	var answers []string
 	for _, s := range sends {

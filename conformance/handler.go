@@ -25,8 +25,8 @@ func RunHandler(ctx context.Context, middleware func(http.Handler) http.Handler,
 	})
 }
 
-// runHandler is RunHandler over a server that listen starts. listen returns the server's
-// address, a function that stops it, and its connections; a nil dial means a plain net.Dialer.
+// runHandler judges a middleware as RunHandler does, over a server that listen starts. listen returns the server's address, a function that stops it,
+// and its connections; a nil dial means a plain net.Dialer.
 func runHandler(ctx context.Context, middleware func(http.Handler) http.Handler, o Options,
 	listen func(http.Handler) (address string, end func(), dial dialFunc, err error)) (*Report, error) {
 	if middleware == nil {

@@ -136,9 +136,8 @@ func (v *overlap) met(a *answer) bool {
 // leadPart is the part of a hold, as a divisor, by which the leader is ahead of its followers.
 const leadPart = 4
 
-// awaitEntry waits until the leader is at work: exactly with a gate of the suite's own
-// handler, else for a part of the hold. The end of the leader, Options.AnswerTimeout and the end
-// of the case end the wait.
+// awaitEntry waits until the first request (the leader) is at work: with the suite's own handler, whose gate tells it exactly, else for a part of the
+// hold, the time of its work. The end of the leader, Options.AnswerTimeout and the end of the case end the wait.
 func (x *trial) awaitEntry(g *gate, lead *sending, hold time.Duration) {
 	if g.entered == nil {
 		x.pause(hold / leadPart)

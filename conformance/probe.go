@@ -144,7 +144,8 @@ func (x *trial) tryDelay() {
 	}
 }
 
-// blind returns the reason for which effects cannot be seen in this run; "" if they can.
+// blind returns the reason for which effects cannot be seen in this run, with the option that may help; "" if they can. Cases that count effects are
+// then inconclusive.
 func (r *runner) blind() string {
 	switch {
 	case r.learnt.badWitness != "":

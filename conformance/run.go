@@ -28,7 +28,7 @@ func Run(ctx context.Context, o Options) (*Report, error) { return runOver(ctx, 
 // dialFunc opens a connection, as net.Dialer.DialContext does.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// runOver is Run over connections that dial makes. nil is a plain net.Dialer.
+// runOver judges the target as Run does, over connections that dial makes, such as ones in memory; nil is a plain net.Dialer.
 func runOver(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

@@ -21,7 +21,8 @@ const (
 	limitedWaitMax = 2 * time.Second
 )
 
-// doFramed does the work of do, with this framing of the body: with its length, or chunked.
+// doFramed sends one request on a fresh connection with this framing of the body, its length or chunked, and returns its answer, never nil. After a
+// rate limit it sends again.
 func (x *trial) doFramed(op *operation, f framing, note string) *answer {
 	return x.pastLimit(op, func() *answer { return x.once(op, f, note) })
 }
@@ -164,7 +165,8 @@ func (x *trial) until(op *operation, note string, limit time.Duration, alsoServe
 	return x.untilBy(func() *answer { return x.do(op, note) }, limit, alsoServerErrors)
 }
 
-// untilBy does the work of until with any function that sends the request once.
+// untilBy calls send, which sends the request once, with growing pauses until the answer is final: not in progress, not missing and, with
+// alsoServerErrors, no server error. After limit, or when the case ends, it returns the last answer.
 func (x *trial) untilBy(send func() *answer, limit time.Duration, alsoServerErrors bool) *answer {
 	return x.while(func(a *answer) bool { return open(a) || alsoServerErrors && a.kind == broken }, send, limit)
 }

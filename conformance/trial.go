@@ -149,7 +149,7 @@ func (x *trial) judge(h harm, ok bool, verdict Verdict, expected, format string,
 	return false
 }
 
-// isSpent reports whether the budget of requests or effects has stopped a request of the trial.
+// isSpent reports whether the budget of requests or effects has stopped a request of the trial, so that a missed check shows nothing.
 func (x *trial) isSpent() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

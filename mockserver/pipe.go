@@ -103,7 +103,7 @@ type pipeConn struct {
 	local, remote pipeAddr
 }
 
-// SetLinger is that of net.TCPConn: with 0, Close resets the connection. Other values mean an orderly Close.
+// SetLinger does as net.TCPConn's does: after 0, Close resets the connection; other values mean an orderly Close. The error is always nil.
 func (c *pipeConn) SetLinger(seconds int) error {
 	c.linger.Store(seconds == 0)
 	return nil

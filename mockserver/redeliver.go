@@ -61,8 +61,8 @@ func (s *Server) duplicate(x *exchange) {
 	s.handleUnawaited(again)
 }
 
-// delay handles the request of x later: after the fault's delay or, if that is zero, when arriveLate is called for its key. The request was counted
-// already.
+// delay handles the request of x later, as a slow network does: after the fault's delay or, if that is zero, when another request with its key has
+// been handled. The request was counted already.
 func (s *Server) delay(x *exchange) {
 	late := s.redelivery(x)
 	if x.fault.Delay > 0 {

@@ -37,8 +37,8 @@ type connection struct {
 // does not heed its context.
 func (s *Server) Restart() { s.restart(nil) }
 
-// restart is Restart; it does not close the connection spared (nil: none), so that the request for the restart can be
-// answered on it.
+// restart acts like killing the server and starting it again: connections break, handlers end, and what is stored stays. It does not close the
+// connection spared (nil: none), so that the request for the restart can be answered on it.
 func (s *Server) restart(spared net.Conn) {
 	fresh := newProcess(s.life)
 	s.mu.Lock()

@@ -116,8 +116,8 @@ func (w *sendRules) begin(r *http.Request, k keylayer.Reading, body []byte) *obs
 	return seen
 }
 
-// requestDigest returns the digest of the parts of a request that its key names for clients: method, target, content type
-// and body. The content type gives the bytes their meaning.
+// requestDigest returns the digest of the parts of a request that its key names for clients: method, target, content type and body. Repeats with the
+// key must have the same one. The content type gives the bytes their meaning.
 func requestDigest(r *http.Request, body []byte) [32]byte {
 	return keylayer.DigestOf(r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type"), string(body))
 }

@@ -20,7 +20,8 @@ const closeDelayMax = 5 * time.Second
 // errUnmade is the error of a zero Server.
 var errUnmade = errors.New("mockserver: a zero Server; New makes one")
 
-// Start is Listen on a free port of 127.0.0.1; see URL.
+// Start serves on a free port of 127.0.0.1 in the background, until Close. URL returns its address. A second call, and a call after Close, are
+// errors.
 func (s *Server) Start() error { return s.Listen("127.0.0.1:0") }
 
 // Listen serves on a TCP address in the background, until Close. A second call, a call after Close and an address in

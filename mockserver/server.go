@@ -95,8 +95,8 @@ func (s *Server) Inject(faults ...Fault) {
 	s.plan.inject(faults)
 }
 
-// Expire forgets every key with an answer, as if all windows had passed. Keys of requests in a handler, resources and
-// the ledger stay.
+// Expire forgets every key with an answer, as if the time for which the server knows it had passed. Keys of requests in a handler, resources and the
+// ledger stay.
 func (s *Server) Expire() { s.keys.Store.ExpireAll() }
 
 // Reset forgets keys, tokens, resources and counts, and starts the scripts again. Requests in a handler go on, and

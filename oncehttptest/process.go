@@ -133,12 +133,14 @@ func (p *process) Forget(ctx context.Context, rec persist.Record) error {
 	return p.now().Forget(ctx, rec)
 }
 
-// Get implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// Get implements [persist.Journal]: it returns the record with this ID, or persist.ErrNotFound. After kill it fails, and nothing reaches the journal
+// any more.
 func (p *process) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	return p.now().Get(ctx, id)
 }
 
-// List implements [persist.Journal]. After kill, nothing reaches the journal any more.
+// List implements [persist.Journal]: it yields the records that match q, and errors. After kill it yields an error, and nothing reaches the journal
+// any more.
 func (p *process) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return p.now().List(ctx, q)
 }
@@ -152,5 +154,5 @@ func (p *process) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 // Flush implements [persist.Journal]: it returns when all changes so far are durable. After kill it fails, and nothing reaches the journal any more.
 func (p *process) Flush(ctx context.Context) error { return p.now().Flush(ctx) }
 
-// Close implements [persist.Journal]. The records stay, for the next process.
+// Close implements [persist.Journal], and does nothing: the records stay, for the next process.
 func (p *process) Close() error { return nil }

@@ -40,7 +40,8 @@ type evidence struct {
 	effects    map[string]int // by the operation's name
 }
 
-// judges returns, for each rule on clients, the function that judges whether the recorded sends keep it.
+// judges returns, for each rule on clients, the function that judges whether the recorded sends keep it. Its finding lists the violations, or says
+// why there was no occasion to break the rule.
 func judges() map[string]func(*evidence) finding {
 	return map[string]func(*evidence) finding{
 		ruleKeyPresent: judgePresent,

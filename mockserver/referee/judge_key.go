@@ -95,9 +95,8 @@ func (o *operation) keys() []string {
 	return keys
 }
 
-// kept returns the judge of a rule that asks for the same key on the send after an answer selected by which. none is
-// the reason for skipping it without such an answer; given names the answer, in the reason if no send with a key
-// followed it.
+// kept returns the judge of a rule that asks for the same key on the send after an answer selected by which, such as a 500. none is the reason for
+// skipping it without such an answer; given names the answer, in the reason if no send with a key followed it.
 func kept(given, none string, which func(*send) bool) func(*evidence) finding {
 	return func(e *evidence) finding {
 		f, judged := finding{skip: none}, false
@@ -136,8 +135,8 @@ func (o *operation) next(nth int) (*send, int) {
 	return nil, 0
 }
 
-// judgeUnique finds operations with a key of an earlier operation. Without an operation pointer it is skipped: the
-// key is then the operation.
+// judgeUnique finds operations with a key of an earlier operation. It is skipped if nothing in a request but the key names its operation (no
+// operation pointer): two operations cannot share a key then.
 func judgeUnique(e *evidence) finding {
 	if e.server.OperationPointer == "" {
 		return finding{skip: "no operation pointer is configured"}

@@ -68,8 +68,8 @@ func (r *Referee) Finish() any {
 	return r.Report()
 }
 
-// Finished returns a channel that is closed when all expected operations (Script.Expect) were seen and nothing has
-// come for a while (Script.Quiet), or by POST /_finish.
+// Finished returns a channel that is closed when the run is over: all expected operations (Script.Expect) were seen and nothing has come for a while
+// (Script.Quiet), or POST /_finish was sent.
 func (r *Referee) Finished() <-chan struct{} { return r.finished }
 
 // rearm starts the wait for quiet, after which the run ends, again, or stops it while a send is open or operations are missing. The wait is longer if

@@ -51,7 +51,8 @@ func One(p *profile.Profile, values []string, parse func(string) (string, error)
 	}
 }
 
-// checked sets the error of a key that the profile's rules forbid.
+// checked returns the reading of a key with the error set if the profile's rules forbid the key; a reading without a key, or with an error, stays as
+// it is.
 func checked(p *profile.Profile, k Reading) Reading {
 	if k.Present && k.Err == nil {
 		k.Err = checkKey(k.Key, p.Key)

@@ -70,15 +70,15 @@ func (t *Store) Begin(id, fingerprint Digest, now time.Time) (*Entry, Claim) {
 	}
 }
 
-// Finish stores the answer under the entry's key. e is the entry of a Fresh claim; a must not be changed afterwards.
-// If the key was forgotten meanwhile, the answer is lost.
+// Finish stores the answer under the entry's key, for repeats. e is the entry of a Fresh claim: its caller has taken the key. a must not be changed
+// afterwards. If the key was forgotten meanwhile, the answer is lost.
 func (t *Store) Finish(e *Entry, a *Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.Answer = a
 }
 
-// Release frees the key of a Fresh claim, so that the next request executes. A later claim of the same key is not
+// Release frees the key of a Fresh claim (its caller has taken the key), so that the next request executes. A later claim of the same key is not
 // affected.
 func (t *Store) Release(e *Entry) {
 	t.mu.Lock()
@@ -185,8 +185,8 @@ func (t *Store) Note(id Digest, a *Answer) {
 	}
 }
 
-// Noted returns the answer that a bug has kept beside an entry by Note, to give it later; nil: none. e is from a claim of a new
-// key.
+// Noted returns the answer that a deliberate bug has kept beside an entry by Note, to give it later; nil: none. e is the entry of a caller that has
+// taken the key.
 func (t *Store) Noted(e *Entry) *Answer {
 	t.mu.Lock()
 	defer t.mu.Unlock()

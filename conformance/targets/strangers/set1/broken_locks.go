@@ -136,13 +136,13 @@ type limits struct {
 	at    slots
 }
 
-// newLimitedLocks returns a server that works at two requests at a time. Its fault: a request without a slot leaves its key locked.
+// newLimitedLocks returns a server that works at two requests at a time. Its fault, which the test suite must find: a request that is refused with
+// 429, because two others are at work, leaves its key locked.
 func newLimitedLocks() http.Handler {
 	return &limits{next: newService(), store: newMemory(), at: make(slots, 2)}
 }
 
-// ServeHTTP executes the first request of a key, if there is a slot, and replays its answer to
-// repeats.
+// ServeHTTP executes the first request of a key, if fewer than two are at work, and replays its answer to repeats.
 func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !keyed(r) {
 		l.next.ServeHTTP(w, r)

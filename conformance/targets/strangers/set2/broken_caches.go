@@ -55,7 +55,7 @@ func (f *filtered) end(c *call, outcome row) {
 	f.seen[c.caller] &^= bits(c)
 }
 
-// ServeHTTP executes a new key, and settles others from their row.
+// ServeHTTP executes a request with a new key, and answers others from the key's row: the first request with its outcome.
 func (f *filtered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, f.next)
 	if !ok {
@@ -106,8 +106,7 @@ func (h *hot) claim(c *call) (had row, mine bool) {
 	return had, false
 }
 
-// warm counts a read of a row, and moves the row to the cache at the third. The caller holds
-// h.mu.
+// warm counts a read of a row (a request with its outcome), and moves the row to the cache at the third, for a second. The caller holds h.mu.
 func (h *hot) warm(id string, had row) {
 	h.reads[id]++
 	if h.reads[id] < 3 {
@@ -119,7 +118,7 @@ func (h *hot) warm(id string, had row) {
 	delete(h.reads, id)
 }
 
-// ServeHTTP executes a new key, and settles others from their row. A failure frees the key.
+// ServeHTTP executes a request with a new key, and answers others from the key's row: the first request with its outcome. A failure frees the key.
 func (h *hot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, h.next)
 	if !ok {

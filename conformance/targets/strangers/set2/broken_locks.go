@@ -15,8 +15,8 @@ type leased struct {
 // newLeased returns a server with keys that expire unless their worker renews them. Its fault: it renews a key only once.
 func newLeased() http.Handler { return &leased{next: newService(), rows: newTable()} }
 
-// ServeHTTP executes a key without a live row. The row expires after 150 ms, and is renewed
-// once, after 100 ms, for 200 ms more: the fault.
+// ServeHTTP executes a request whose key has no live row (an earlier request with its outcome). The row expires after 150 ms, and is renewed once,
+// after 100 ms, for 200 ms more: the fault, since longer work is then executed again.
 func (l *leased) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, l.next)
 	if !ok {
@@ -122,8 +122,8 @@ type slotted struct {
 // newSlotted returns a server with 8 slots for requests at work. Its fault: it does not compare the keys in a slot.
 func newSlotted() http.Handler { return &slotted{next: newService(), rows: newTable()} }
 
-// ServeHTTP executes a new key in its slot, and settles others from their row. A failure frees
-// the key.
+// ServeHTTP executes a request with a new key in the key's slot, one of 8, and answers others from the key's row: the first request with its outcome.
+// A failure frees the key.
 func (s *slotted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, s.next)
 	if !ok {
