@@ -39,7 +39,8 @@ type accountNamed struct {
 	named bool   // else the context names none
 }
 
-// withAccountOf returns ctx with the account of an operation.
+// withAccountOf returns ctx for functions of the user, with the account of the operation in rec: AccountFromContext then returns it. Another account in ctx counts
+// no more. Of the scopes (the parts of a record's account), the first is that account if it has no name; the others come from headers.
 func withAccountOf(ctx context.Context, rec *persist.Record) context.Context {
 	var of accountNamed
 	_, scopes := persist.SplitAccount(rec.Account)

@@ -47,8 +47,9 @@ func (b *admission) stands(ctx context.Context, op *preparedRequest) bool {
 	return stands
 }
 
-// checkUnassigned stops a call for an account while an operation of its key stands under no account. It does not if there is one of the
-// account, too: then nothing is begun. (Invariant 64.)
+// checkUnassigned returns an error for a call with an account while an operation of its key stands under no account: a person must assign that one first
+// (Client.Assign), since it may be the same. It returns nil if there is none, or if the account has an operation of the key, too: then nothing is begun. (Invariant
+// 64.)
 func (b *admission) checkUnassigned(ctx context.Context, name string, op *preparedRequest) error {
 	id, found, err := b.unbegun.standsUnassigned(ctx, &op.named)
 	if err == nil && !found {

@@ -14,8 +14,8 @@ func lateFinisher(j persist.Journal) persist.LateFinisher {
 	return late
 }
 
-// answersFirst reports whether waiting callers may have the answer before the record has it. If this process
-// dies in between, the same key finds the answer again.
+// answersFirst reports whether waiting callers may have the answer before the record has it, so that they need not wait for the journal. Fewer than answeredMost
+// such answers may wait for their records. If this process dies in between, the same key finds the answer again at the server.
 func (r *run) answersFirst() bool {
 	t := &r.task
 	return t.drive.MayAnswerFirst(t.engine.now()) && t.engine.shared.calls.Ending() < answeredMost
@@ -25,9 +25,9 @@ func (r *run) answersFirst() bool {
 // its memory.
 const answeredMost = 256
 
-// answerFirst gives the answer to the waiting callers, and then records it. If that fails, the record stays pending: Flush returns an error then, and
-// the same key finds the answer again at the server. Until the write is over, the run counts as in progress, so that other calls wait for the record
-// (recorded).
+// answerFirst gives the answer to the waiting callers, and then records it; it returns the result that they got. If the write fails, the record stays pending: Flush
+// returns an error then, and the same key finds the answer again at the server. Until the write is over, the run counts as in progress, so that other calls wait for
+// the record (recorded).
 func (r *run) answerFirst() *result {
 	t := &r.task
 	write := t.journal.Finish // if Config.Observe panics, or ends the goroutine: then only the record has the answer

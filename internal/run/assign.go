@@ -31,9 +31,9 @@ func (c *Client) Assign(ctx context.Context, key string, chosen Chosen) error {
 	})
 }
 
-// assign assigns an operation without an account to one. No call of this process runs it. account is without headers: those of the request that
-// select an account inside it are added. The record moves in one step of the journal; from then on calls of that account find it, and a Run of it
-// sends it.
+// assign gives an operation without an account to account; chosen has the record as the person saw it, and a change since is an error. No call of this process runs
+// it. account is without headers: those of the request that select an account inside it are added. The record moves in one step of the journal; from then on calls
+// of that account find it, and a Run of it sends it.
 func assign(ctx context.Context, e *engine, name string, id persist.ID, account string, chosen Chosen) error {
 	rec, err := e.journal.Get(ctx, id)
 	switch {
@@ -75,7 +75,8 @@ func assign(ctx context.Context, e *engine, name string, id persist.ID, account 
 	return nil
 }
 
-// selecting returns those scopes of an account that come from headers of the request, such as a header that selects a merchant.
+// selecting returns those scopes (name and value) of a record's account that come from headers of the request, such as a header that selects a merchant. A first
+// scope without a name is the account of ContextWithAccount, and is left out.
 func selecting(scopes [][2]string) [][2]string {
 	if len(scopes) > 0 && scopes[0][0] == "" {
 		return scopes[1:]

@@ -14,7 +14,8 @@ type Attempt struct {
 	Resumed bool
 }
 
-// AttemptFromContext implements oncehttp.AttemptFromContext: it returns the attempt to which a context belongs.
+// AttemptFromContext implements oncehttp.AttemptFromContext: it returns the attempt to which a context belongs. sends is false if the request with this context
+// sends no operation, such as a lookup; attempt is empty then.
 func AttemptFromContext(ctx context.Context) (attempt Attempt, sends bool) {
 	if of, found := ctx.Value(attemptKey{}).(*attemptContext); found {
 		return of.attempt, of.sends

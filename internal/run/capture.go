@@ -90,7 +90,8 @@ func (t *Capturing) run(call func(*Capturing) error) error {
 	return call(t)
 }
 
-// RoundTrip takes a request that is an operation, and sends any other one. Each request counts as one with the key in its context.
+// RoundTrip keeps a request that is an operation, sends nothing, and returns an error: ErrCaptured for the first one, and for the same one again. Any other request
+// is sent. Each request counts as one with the key of the Capture, unless its context has another.
 func (t *Capturing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req == nil {
 		return nil, newError(captureName, unclear(t.key), errors.New("no request"), ErrConfig)

@@ -14,9 +14,9 @@ type checks struct {
 	oneWire bool // keyTaken has found no other operation with the key on the wire
 }
 
-// checkLease returns an error if this client may no longer send the record: another process may have its lease. The loss is reported once. A lease
-// that has ended is renewed. A final record needs no lease. checkLease is called before an attempt, and again just before the bytes leave: Authorize
-// and the limiter may have taken longer than the lease.
+// checkLease returns an error if this client may no longer send the record: another process may have its lease. The loss is reported once. A lease that has ended is
+// renewed. An ended operation, sent again for its answer alone (AskedAgain), needs none. checkLease is called before an attempt, and again just before the bytes
+// leave: Authorize and the limiter may have taken longer than the lease.
 func (c *checks) checkLease(ctx context.Context) error {
 	t := c.task
 	if t.given.AskedAgain {
@@ -48,10 +48,9 @@ func errTaken(other string) error {
 	return fmt.Errorf("on the wire it is the key of the operation %q, which was begun with another encoding of keys; go on with that one", other)
 }
 
-// oldStops reports whether an earlier operation of the same intent forbids to send this one, with the reason as the error. It is asked before each
-// attempt, when the run's own record is in the journal. So of a Rekey and a Do of the next generation, begun at once, one at most is sent. An event
-// of the API after that read is reported (EventContradicted). If nothing forbids the send, each lower generation of the key has a record on return,
-// so that none can begin any more. With stops false an error is the journal's.
+// oldStops reports whether an earlier operation of the same intent forbids to send this one, with the reason as the error. It is asked before each attempt, once the
+// run's own record stands, so that of a Rekey and a Do of the next generation (the next try, with its number in the key) one at most is sent. If nothing forbids the
+// send, each lower generation has a record on return, so that none can begin any more. With stops false an error is the journal's.
 func (c *checks) oldStops(ctx context.Context) (stops bool, err error) {
 	t := c.task
 	if t.given.AskedAgain {

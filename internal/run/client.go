@@ -205,10 +205,9 @@ func (c *Client) stream(req *http.Request, opened bool) (*http.Response, error) 
 	return passThrough{c, c.draining, c.cutting}.do(req)
 }
 
-// response returns this caller's response or error of a finished call. Where the journal must know that a caller
-// has the result, it is written first. If that fails for the record's end, the caller gets the error, and the
-// answer stays in the record; the result is still owed to OnResult. Both results are nil if another caller has the
-// rest of a large answer: then the server has to be asked again.
+// response returns this caller's response or error of a finished call; plain: the caller sees plain HTTP, joined: another caller began the call. Where the journal
+// must know that a caller has the result, it is written first. If that fails for the record's end, the caller gets the error; the answer stays in the record, and is
+// still owed to OnResult. Both results are nil if another caller has the rest of a large answer: then the server has to be asked again.
 func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, joined bool) (*http.Response, error) {
 	ctx, marks := context.WithoutCancel(inflight.WithoutKey(req.Context())), c.engine.marks
 	owed, err := marks.noteResult(ctx, id, res)

@@ -217,8 +217,9 @@ func (c *Client) shutdown(ctx context.Context, name string) error {
 	return c.wait(ctx, name)
 }
 
-// wait waits for the end of the client. If a function of the user does not return in time, it gives up with
-// ErrStillRunning; the end goes on without a caller, and a later shutdown may wait for it. name is the call's, for errors.
+// wait waits for the end of the client, and returns its error; if ctx ends before, the cause of ctx. A function of the user that still runs after AttemptTimeout and
+// closeGrace is ErrStillRunning; other work has a second AttemptTimeout. The end then goes on without a caller, and a later shutdown may wait for it. name is the
+// call's, for errors.
 func (e *ends) wait(ctx context.Context, name string) error {
 	timeout := e.cfg.Retry.AttemptTimeout
 	late := time.NewTimer(time.Until(e.closing.Add(timeout + closeGrace)))

@@ -253,8 +253,8 @@ type MadeKey struct {
 	Unread   bool   // beside an error: the body with the key could not be read
 }
 
-// makeKey returns Config.NewKey in the form for the reader of requests; nil without NewKey. business: the key is made of business data, and not
-// random.
+// makeKey returns Config.NewKey in the form for the reader of requests; without NewKey, a function that makes random keys. business: the key is made of business
+// data, and not random, so that the same request gets it again.
 func makeKey(c *Config) func(*http.Request) (key string, business bool, err error) {
 	newKey := c.NewKey
 	if c.randomKeys {

@@ -17,7 +17,8 @@ import (
 // This file holds the choice of operations among the requests, and of the endpoints honouring keys: Config.Methods,
 // Config.KeyHonoured and Config.BasePath. It also holds the warnings about operations not known to be at such an endpoint.
 
-// fillMethods checks Methods, and sets their default.
+// fillMethods checks Methods, and sets their default, POST and PATCH. A safe or misspelled method is an error. It also notes whether each request with one of the
+// methods is an operation through Transport, too (methodsHold): Methods was set, or RequireKey without Operation.
 func fillMethods(c *Config) error {
 	c.methodsSet = c.Methods != nil
 	c.methodsHold = c.methodsSet || c.RequireKey && c.Operation == nil
@@ -94,8 +95,8 @@ func (t *toldCoverage) isNew(operation string) (isNew, last bool) {
 	return true, len(t.at) == toldMax
 }
 
-// tellCoverage warns once that the API may ignore the key of this kind of request: the facts do not say that it honours keys there, or say that it
-// does so only elsewhere.
+// tellCoverage warns of a key that may not protect the request in s: its API may not take such a key, nobody says that keys count on its method, or the profile
+// lists only other endpoints. The first two are told once for a client, the last once for each endpoint; the last not where the API has no keys at all.
 func (n *notices) tellCoverage(ctx context.Context, s *request.Snapshot) {
 	rec := &s.Record
 	if !rec.Generated && s.Profile.Named() && s.Profile.UnusualKey(rec.Key) {

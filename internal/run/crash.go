@@ -91,9 +91,9 @@ func crashCause(value any) error {
 	return fmt.Errorf("a function of the caller's panicked with a %T", value)
 }
 
-// drive sends a claimed operation of a pass (Resume or Run), and returns how that ended. A panic in a function of the user does not end the
-// pass: it is logged and reported as the operation's error, its lease is given up, and this process leaves the operation alone for
-// MaxPause. t is the limiter's permission to send, taken before; it may be nil.
+// drive sends a claimed operation of a pass (Resume or Run), and returns how that ended. A panic in a function of the user does not end the pass: it is logged and
+// reported as the operation's error, its lease is given up, and this process leaves the operation alone for MaxPause. The result has over true if the operation was
+// run. t is the limiter's permission to send, taken before; it may be nil.
 func (v *drives) drive(rec *persist.Record, t *turn) drove {
 	p := v.pass
 	d, crashed := v.resumption.resume(rec, t)

@@ -28,8 +28,8 @@ type declaration struct {
 	byContext bool          // nothing but the key in its context declares it one
 }
 
-// declared looks at a request through Transport. In the end, whatever Operation or NewKey do, the request's body is either in the
-// declaration or closed.
+// declared looks at a request through Transport, and returns whether it is an operation, with NewKey's answer if NewKey was asked. A request with a safe method
+// never is one. In the end, whatever Operation or NewKey do, the request's body is either in the declaration, to be used instead of req, or closed.
 func (s *declarations) declared(req *http.Request) (d declaration) {
 	decided := false
 	defer func() {
@@ -76,7 +76,8 @@ func (s *declarations) declares(req *http.Request, p *profile.Profile) (operatio
 	return operation, made, false
 }
 
-// askOperation asks Config.Operation. If the request comes from Operation itself, it is an operation without a key.
+// askOperation asks Config.Operation whether a request is an operation. A request that Operation itself sends is one, with an error in made in place of a key, so
+// that it is refused and not asked about without an end. Otherwise made is nil.
 func (s *declarations) askOperation(req *http.Request) (operation bool, made *request.Made) {
 	asking := (*operationAsked)(s)
 	if inflight.From(req.Context()).Names(asking) {

@@ -153,8 +153,8 @@ func dropMembers(c *Config, rec *persist.Record, a *persist.Answer) {
 	a.Dropped = slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Dropped, removed))))
 }
 
-// withoutMembers returns the body of an answer without the values at the pointers, from the whole and from each item of the list, and without
-// its content coding.
+// withoutMembers returns the body of an answer without the values at the pointers, from the whole and from each item of the list, and without its content coding.
+// removed has the pointers that took something away. An error means that the body could not be decoded, or is no JSON value.
 func withoutMembers(a *persist.Answer, pointers []string, list string) (rest []byte, removed []string, err error) {
 	read := wire.Recorded(nil, a.Status, a.Header, a.Body, true)
 	if !read.TextWhole {

@@ -64,9 +64,8 @@ func enqueue(ctx context.Context, e *engine, name string, op *preparedRequest) (
 // errLookAgain is seen by nobody: the call looks at the record of its key again.
 var errLookAgain = errors.New("the record may be another one now")
 
-// enqueueBeside does the part of an Enqueue that finds a record of its key: operation.Call.Open decides whether the send is promised, refused or done
-// already. A result is a refusal. The error is the journal's, or errLookAgain: the record was forgotten meanwhile. first: it is the call's first
-// look.
+// enqueueBeside does the part of an Enqueue that finds a record of its key: operation.Call.Open decides whether the send is promised, refused or done already. A
+// result is a refusal. The error is the journal's, or errLookAgain: the caller begins anew. Neither: a Resume or Run sends it. first: it is the call's first look.
 func enqueueBeside(ctx context.Context, e *engine, name string, rec persist.Record, op *preparedRequest, first bool) (*result, error) {
 	values := context.WithoutCancel(ctx)
 	call, o := op.known(&rec), operation.OpOf(&rec, 0)
@@ -111,8 +110,8 @@ func enqueueBeside(ctx context.Context, e *engine, name string, rec persist.Reco
 	return e.refusals.notSame(values, name, &rec, op), nil
 }
 
-// promise promises the send of an existing operation, so that a Resume or Run sends it: operation.PromiseOf decides. intent is the new call's record,
-// whose time limits count. A result is a refusal; the error is the journal's. name is the call's name, for errors.
+// promise promises the send of an existing operation, so that a Resume or Run sends it: operation.PromiseOf decides. intent is the new call's record, with the time
+// limits that count. A result is a refusal; the error is the journal's; neither: the send is promised. name is the call's name, for errors.
 func promise(ctx context.Context, e *engine, name string, rec persist.Record, intent *persist.Record) (*result, error) {
 	ctx = context.WithoutCancel(ctx)
 	op := operation.OpOf(&rec, 0)

@@ -182,7 +182,8 @@ func (e *Error) Timeout() bool {
 	return e.says(func(err interface{ Timeout() bool }) bool { return err.Timeout() })
 }
 
-// Temporary reports whether it is safe to try again, since nothing happened, and may help.
+// Temporary reports whether it is safe to try again, since nothing happened, and may help: the cause was a time limit, or a network error that calls itself
+// temporary.
 func (e *Error) Temporary() bool {
 	return e.Said.verdict == operation.NoEffect && (e.Timeout() || e.says(func(err interface{ Timeout() bool }) bool {
 		t, ok := err.(interface{ Temporary() bool })
@@ -244,8 +245,8 @@ func nothing(key string) subject {
 // unclear returns the subject of an error about an operation under key in an unknown state: the error must say that it may take effect.
 func unclear(key string) subject { return subject{key: key, sent: true} }
 
-// unclearTo returns the subject of an error about an operation in an unknown state. The error has the key only if the caller may see it, which
-// intent.CallKey decides.
+// unclearTo returns the subject of an error about an operation in an unknown state. The error has the key only if the caller may see it: call says whether the key
+// was made for the call, at what the call saw under the key, and intent.CallKey decides.
 func unclearTo(call intent.CallKey, at intent.Glance, key string) subject {
 	return unclear(namedTo(call, at, key))
 }
@@ -261,15 +262,16 @@ func namedTo(call intent.CallKey, at intent.Glance, key string) string {
 // unnamed is the key in the errors of a call that names none itself, about another operation of the same request.
 var unnamed = intent.CallKey{Keyless: true}
 
-// subjectOf returns the subject of an error about a record: all that the error says of the operation. A final record must be durable.
+// subjectOf returns the subject of an error about a record: all that the error says of the operation. known is what the call knows of the record's request, such as
+// that it is its own. The state of a final record must be durable, since the error tells it.
 func subjectOf(rec *persist.Record, known operation.Knowledge) subject {
 	op := operation.OpOf(rec, 0)
 	told := operation.ToldStanding(rec)
 	return subject{key: rec.Key, state: rec.State, standing: told, known: known, sent: op.EverSent(), untold: isUntold(rec, told)}
 }
 
-// newError makes every Error, for the call op about an operation. Package operation gives the verdict. why holds the sentinels of the
-// reasons; ErrNotSent is dropped if the operation may have been sent.
+// newError makes every Error, for the call op about an operation. The verdict (no effect, final or unknown) follows from the operation's standing, what became of
+// it, and from what the call knows. why holds the sentinels of the reasons; nil is left out, and so is ErrNotSent if the operation may have been sent.
 func newError(op string, about subject, cause error, why ...error) *Error {
 	verdict := operation.Judge(about.standing, about.known)
 	e := &Error{

@@ -84,8 +84,8 @@ func (f *finder) listed(ctx context.Context, name string, match *keyMatch, chose
 	return found, nil
 }
 
-// wrong returns the error of a Settle or Abandon that cannot be done as asked for, because of cause. The record
-// does not change; the error tells its state, if it can be read.
+// wrong returns the error of an act on one operation that cannot be done as asked for, because of cause. The record does not change; the error tells its state, if
+// it can be read.
 func (f *finder) wrong(ctx context.Context, name string, key string, chosen Chosen, cause error) error {
 	rec, err := f.lookup(ctx, name, key, chosen)
 	if err != nil {
@@ -132,8 +132,8 @@ func (f *finder) lookupUnassigned(ctx context.Context, name string, key string, 
 	return failed(fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), accountsOf(found)), ErrConfig)
 }
 
-// matching returns the query and the test for the records of key in an account. key is a key first, and a
-// reference if the account has no such key. After an error the result is of no use. Errors: the journal's.
+// matching returns the query and the test for the records of key in an account. key is a key first, and if the account has no such key, a reference (a text that
+// stands for a key in errors). After an error the result is of no use. Errors: the journal's.
 func (f *finder) matching(ctx context.Context, key string, account string) (keyMatch, error) {
 	byKey := keyMatch{persist.Query{Account: account, Key: key}, func(*persist.Record) bool { return true }}
 	if !request.IsReference(key) {

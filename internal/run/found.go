@@ -51,9 +51,9 @@ func (f *foundNow) leave(object foundObject) {
 	delete(f.by, object)
 }
 
-// settleFound settles a held operation by what Config.Reconcile has found, and returns that as it was recorded.
-// Errors: errAnswersAnother if another record has the same object as its answer, or is being settled by it, errMayAnswerAnother, and the
-// journal's. Of two operations of this client that find one object, only one is settled by it. (Invariants 39 and 65.)
+// settleFound settles a held operation by what Config.Reconcile has found, and returns that as it was recorded. Of two operations of this client that find one
+// object of the API, only one is settled by it. Errors: errAnswersAnother if another record has the object as its answer, or is being settled by it,
+// errMayAnswerAnother, and the journal's. (Invariants 39 and 65.)
 func settleFound(t *task, said Resolution) (Resolution, error) {
 	ctx, id := t.call.Values(), objectID(said.Answer)
 	said = said.kept(t.call, t.cfg, &t.rec) // it asks Config.KeepHeader, and before the object is taken

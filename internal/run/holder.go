@@ -40,7 +40,8 @@ func (h *holder) leasedElsewhere(rec *persist.Record) bool {
 	return rec.Leased(h.owner, h.clock.Earliest())
 }
 
-// sentElsewhere reports whether another process runs an operation. See intent.SeesRunning for the key in an error.
+// sentElsewhere reports whether another process has the lease of an unfinished operation, so that it may be sending it at this moment. It is false for an ended
+// operation, and in a journal that no other process uses.
 func (h *holder) sentElsewhere(rec *persist.Record) bool {
 	return !rec.State.Final() && h.journalShared && h.leasedElsewhere(rec)
 }

@@ -16,9 +16,8 @@ import (
 // This file holds what follows from an event about an operation that was erased: evidence is not written into its
 // record, so that the next generations of its key would not find it.
 
-// holdNext holds the next generations of an erased operation that an event proves: intent.WaitsForErased
-// decides. One that a call or a process runs at this moment is not held. After an error the API sends the event
-// again. Errors: the journal's.
+// holdNext holds the later tries (generations) of an erased operation that an event proves: they wait for a person, since a second effect is possible.
+// intent.WaitsForErased decides. One that a call or a process runs at this moment is not held. Errors: the journal's; after an error the API sends the event again.
 func (j eventJournal) holdNext(ctx context.Context, old *persist.Record, evidence *persist.Evidence) error {
 	e := j.c.engine
 	// The keys of later generations follow from the key: no record has to name them.
@@ -43,8 +42,8 @@ func (j eventJournal) holdNext(ctx context.Context, old *persist.Record, evidenc
 	return nil
 }
 
-// holdOne holds one later operation of the key for a person, and reports it: an event of the API proves that the erased operation before it took
-// effect.
+// holdOne holds one later operation of the key for a person, and reports it: an event of the API proves that the erased operation before it took effect. note says
+// so in the record. It returns nil, too, if the operation need not be held, or is gone; errChanges if the record changes all the time.
 func (j eventJournal) holdOne(ctx context.Context, id persist.ID, note string) error {
 	e := j.c.engine
 	for range testifyTries {

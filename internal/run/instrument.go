@@ -34,8 +34,8 @@ type overlay struct {
 	values          context.Context // the Instrument's: they go first
 }
 
-// Value returns the value of the other context. A context as a value says how its context ends, or is this
-// package's own: the first one has it.
+// Value returns the value of the other context, the Instrument's, unless that value is itself a context. By such a value package context finds out how a derived
+// context ends, and this package its own: it comes from the first context, by which this one ends.
 func (o *overlay) Value(key any) any {
 	v := o.values.Value(key)
 	if _, ends := v.(context.Context); ends {
@@ -68,8 +68,8 @@ func (s *span) instrument(ctx context.Context, attempt bool, e *Event) (end func
 	return end
 }
 
-// calmBegin calls a method of Config.Instrument. A panic of it is logged, and goes no further; then it returns
-// nothing. So a fault of an instrument costs no operation.
+// calmBegin calls a method of Config.Instrument, and returns what it returned: the context for the work, and the function for its end. A panic is logged, and goes
+// no further; both are nil then. So a fault of an instrument costs no operation.
 func (s *span) calmBegin(ctx context.Context, attempt bool, e *Event) (within context.Context, end func(*Event)) {
 	t := s.task
 	t.call.Work().Visit()

@@ -100,8 +100,8 @@ func (r *run) leftWith(left *leftRecord) *result {
 	return &result{left: left, notShared: true}
 }
 
-// await waits until the limiter lets a call send that has given its operation back. The wait ends with its context, or with the client. It returns
-// the error of the call if it goes on no more.
+// await waits until the limiter lets a call send that has given its operation back. nil: the call begins its operation again. The wait ends with its context, or
+// with the client: then the operation is withdrawn, if nobody has changed it since, and the error is the call's.
 func (l *leftRecord) await(ctx, draining context.Context, e *engine, name string, op *preparedRequest) error {
 	op.left, op.took = l, l.took
 	op.took.enter(&op.took.spent.Waiting)

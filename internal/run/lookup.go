@@ -90,8 +90,8 @@ func (i *inquiry) askFirst() {
 	}
 }
 
-// askReference asks for the resources made under the request's business reference. asked is false if the
-// request has none.
+// askReference asks for the resources made under the request's business reference, such as an order number. finding says what they prove, found is the lookup's
+// answer or error. asked is false if the request has no reference; finding is unclear then, and nothing was sent.
 func (i *inquiry) askReference() (finding classify.Finding, found heard, asked bool) {
 	get, target := request.ByReference(&i.task.rec, i.task.prof)
 	if target == nil {

@@ -295,7 +295,7 @@ type keptBody struct {
 	closed atomic.Bool
 }
 
-// newKeptBody returns a body with these bytes, which can be read as often as an answer is given.
+// newKeptBody returns a body with these bytes, for one caller. Each caller gets a body of its own, so an answer can be given again.
 func newKeptBody(body []byte) *keptBody {
 	b := &keptBody{}
 	b.Reset(body)

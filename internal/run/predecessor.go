@@ -152,8 +152,8 @@ func findOlder(ctx context.Context, places place.Places, o *older) (persist.Reco
 	return old, err
 }
 
-// stoppedBy returns the reason why an earlier try of the same operation forbids this send, such as an effect that is still possible; nil if it allows
-// it. old is its record. Errors: the journal's.
+// stoppedBy returns the reason why an earlier try of the same operation forbids this send, such as an effect that is still possible; nil if it allows it. old is the
+// record of that try, and o says how it leads to the operation that is asked about. Errors: the journal's.
 func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older) (cause, err error) {
 	// A replacement that has led to this very operation stops nobody.
 	led, err := b.ledTo(ctx, old, o.path)
@@ -188,8 +188,8 @@ func whyStopped(op *operation.Op, key string) error {
 	return fmt.Errorf("the earlier operation %q took effect, or may have; use a new key for another one", key)
 }
 
-// ledTo reports whether the record's chain of replacements leads to one of these keys: intent.LedTo decides. Then it forbids nothing to that
-// operation. Errors: the journal's.
+// ledTo reports whether the record's chain of replacements leads to one of these keys: intent.LedTo decides. Then it forbids nothing to that operation. An erased
+// record names its replacement by a digest only, so the keys are compared as digests. Errors: the journal's.
 func (b *admission) ledTo(ctx context.Context, old *persist.Record, keys []string) (bool, error) {
 	if !old.Erased || old.ReplacedBy == "" {
 		return intent.LedTo(old.ReplacedBy, keys), nil

@@ -15,7 +15,7 @@ import (
 // redriveName is the call in errors.
 const redriveName = "redrive"
 
-// Redrive implements oncehttp.Client.Redrive: it begins a refused operation once more, under the next generation of its key.
+// Redrive implements oncehttp.Client.Redrive: it begins a refused operation once more, under the next generation of its key. next is that key; "" beside an error.
 func (c *Client) Redrive(ctx context.Context, key string, chosen Chosen) (next string, err error) {
 	ctx, leave, err := c.visitKey(ctx, "Redrive", redriveName, key)
 	if err != nil {
@@ -50,8 +50,8 @@ type redrive struct {
 	chosen *Chosen // the terms of the caller
 }
 
-// do begins the next generation of a refused operation: it names the new key in the record of the old one, and begins it. A Redrive that was
-// interrupted in between goes on when it is called again.
+// do begins the next generation of a refused operation, a new try with its number in the key, and returns the new key. It names that key in the record of the old
+// one, and then begins it. A Redrive that was interrupted in between goes on when it is called again.
 func (r redrive) do(id persist.ID) (string, error) {
 	old, err := r.journal.Get(r.ctx, id)
 	if err == nil {
@@ -81,8 +81,8 @@ func (r redrive) do(id persist.ID) (string, error) {
 	}
 }
 
-// once looks for a record of the next generation, under each account where it may be, and begins it unless there is one. errElsewherePlace: a request
-// that selects another account has taken its record's place; look again.
+// once looks for a record of the next generation, under each account where it may be, and begins it unless there is one. nil: its record stands. errElsewherePlace:
+// a request that selects another account has taken its record's place; look again.
 func (r redrive) once(old *persist.Record, key string) error {
 	// Only for the place: the record itself is made once it is needed.
 	next := persist.Record{ID: persist.ID{Key: key}}

@@ -21,9 +21,9 @@ type refusals struct {
 	owners  owner.Owners    // makes the Reference of a record
 }
 
-// refuse ends a call without a send; the record does not change. known is the call's knowledge of the record's
-// request, cause the reason (may be nil), why are the sentinels. If the journal cannot make the state durable, its
-// error replaces cause. If the record's answer was swept, its status may still be known.
+// refuse ends a call without a send; the record does not change. The result has the error for the caller. known is the call's knowledge of the record's request,
+// cause the reason (may be nil), why are the sentinels. If the journal cannot make the state durable, its error replaces cause. If the answer was removed after its
+// time, its status may still be known.
 func (f *refusals) refuse(ctx context.Context, name string, rec *persist.Record, known operation.Knowledge, cause error, why ...error) *result {
 	about, err := f.durable(ctx, rec, known)
 	if err != nil {

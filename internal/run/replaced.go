@@ -21,9 +21,9 @@ type replacement struct {
 	gone bool // the journal has none under the key: the act was broken off, or the operation is forgotten or erased
 }
 
-// replacement follows the chain of operations that replace rec, or the later generation of a placeholder, and returns the last one. It notes that a
-// caller is told of its end. If an event of the API contradicts the end of one before, it returns the first such. replaced is false if there is none,
-// or if the last one had no effect either. Errors: the journal's.
+// replacement follows the chain of operations that replace rec, or the later generation of a placeholder, and returns the last one, or the first with an effect that
+// an event of the API proves against its end. It notes that a caller is told of its end. last.gone: it has no record, and may have had an effect. replaced is false
+// if there is none, or if the last one had no effect either. Errors: the journal's.
 func (u *unbegun) replacement(ctx context.Context, rec *persist.Record) (last replacement, replaced bool, err error) {
 	op, at := operation.OpOf(rec, 0), rec
 	for links := 0; at.ReplacedBy != "" && !at.Erased && at.Sealed() == nil; links++ {

@@ -20,7 +20,8 @@ const (
 	requestKeepings
 )
 
-// requestKeeping returns the time for which an operation of the profile keeps the body of its request.
+// requestKeeping returns how long an operation of the profile keeps the body of its request. By default that is until its success; if events of the API may name a
+// business reference in the body, as long as the answer, since they are compared with it.
 func requestKeeping(c *Config, p *profile.Profile) persist.RequestKeeping {
 	switch c.KeepRequest {
 	case RequestWithAnswer:

@@ -189,8 +189,8 @@ func (s *resumption) run(call callers, listed *persist.Record, t *turn, stack *[
 	return res, took
 }
 
-// resolve chooses the action for one operation of the pass, and does it. took is as for run; ran is true if the
-// attempt loop ran.
+// resolve chooses the action for one operation of the pass, and does it: it sends the operation, asks Config.Reconcile, or gives it back. res is never nil; it holds
+// the outcome, or the reason why the operation cannot go on. took is false if there was nothing to do; ran is true if the attempt loop ran.
 func (s *resumption) resolve(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took, ran bool) {
 	p := s.pass
 	const name = "resume"
@@ -307,8 +307,8 @@ func (s *resumption) current(ctx context.Context, listed, rec *persist.Record) (
 	return err
 }
 
-// reconcile calls Config.Reconcile for a held operation, and settles the operation if Reconcile knows the effect. took is false if Reconcile is nil:
-// then nothing is done.
+// reconcile calls Config.Reconcile for a held operation, and settles the operation if Reconcile knows the effect. The result then has the answer that Reconcile
+// gave; in any other case it is an error, and the operation stays held. took is false if Reconcile is nil: then nothing is done.
 func reconcile(r *run) (res *result, took bool) {
 	if r.task.cfg.Reconcile == nil {
 		return &result{}, false

@@ -36,7 +36,7 @@ type Policy struct {
 	NeverAskAgain bool
 }
 
-// pauses returns the pauses for a record, once the defaults are filled in.
+// pauses returns the pauses between runs for a record, once the defaults are filled in; zero if they are the usual ones, which a record without pauses has.
 func (p *Policy) pauses() persist.Pauses {
 	own := persist.Pauses{Attempts: p.MaxAttempts, First: p.MaxDelay, Most: p.MaxPause}
 	if own == operation.UsualPauses {

@@ -81,7 +81,7 @@ func (s *streamed) inLoop(loop *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: loop}, nil
 }
 
-// waits reports whether the loop waits for another attempt. The arguments are not used.
+// waits reports whether the loop waits for another attempt. The arguments are not used; err is always nil.
 func (s *streamed) waits(context.Context, *http.Response, error) (again bool, err error) {
 	return s.unfinished() && s.next(), nil
 }
@@ -89,8 +89,8 @@ func (s *streamed) waits(context.Context, *http.Response, error) (again bool, er
 // backoff returns the wait until the next attempt, in the form that go-retryablehttp's loop asks for. next has chosen it before.
 func (s *streamed) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return s.wait }
 
-// next chooses the wait before the next attempt of a request that is no operation, at least a nanosecond; false: the policy allows no other
-// attempt.
+// next chooses the wait before the next attempt of a request that is no operation, at least a nanosecond. It returns false if there is none: the policy allows no
+// other attempt, it would fail alike, or the body cannot be read again.
 func (s *streamed) next() bool {
 	// Made late: most requests never wait.
 	if s.schedule == nil {

@@ -39,8 +39,9 @@ type standing struct {
 	taken *persist.Record // of another operation under the key that the act would begin; nil: none
 }
 
-// look searches the journal for operations that have replaced old, or would forbid to replace it. next is the record that the act would begin; nil:
-// none. errElsewherePlace: a request that selects another account has taken its record's place since.
+// look searches the journal for operations that have replaced old, or would forbid to replace it. next is the record that the act would begin; nil: none. The result
+// names them, and has the record under next's key: own if the same act began it, taken if it is another operation. errElsewherePlace: a request that selects another
+// account has taken its record's place since.
 func (s successor) look(old *persist.Record, next *persist.Record) (standing, error) {
 	var found standing
 	own := ""

@@ -91,8 +91,8 @@ func (k *tokens) askForToken() (token string, again bool, asked *wire.Result, er
 	return token, false, asked, err
 }
 
-// askByConfig asks Config.Token, for an AnswerTimeout at most if the function heeds its context. Meanwhile another run may use this run's permission
-// to send (turn).
+// askByConfig asks Config.Token, for an AnswerTimeout at most if the function heeds its context. Meanwhile another run may use this run's permission to send (turn).
+// again: after an error of Config.Token another try may help; without the function none does.
 func (k *tokens) askByConfig() (token string, again bool, err error) {
 	t := k.task
 	if t.cfg.Token == nil {
@@ -107,8 +107,8 @@ func (k *tokens) askByConfig() (token string, again bool, err error) {
 	return token, true, err
 }
 
-// askByRecipe makes the request described by the profile. It is no send of the operation, but has its
-// credentials, and waits for the limiter like one.
+// askByRecipe makes the request for a token that the profile describes. It is no send of the operation, but has its credentials, and waits for the limiter like one.
+// After an error, again says whether another try may help. asked is the result of the request, drained; nil if none was made.
 func (k *tokens) askByRecipe() (token string, again bool, asked *wire.Result, err error) {
 	t := k.task
 	ask, target := request.TokenRequest(&t.rec, t.prof)

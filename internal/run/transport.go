@@ -183,7 +183,8 @@ func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt
 	return out, err
 }
 
-// authorize lets Config.Authorize add credentials to out, a clone of req. Authorize may read the body by GetBody.
+// authorize lets Config.Authorize add credentials to out, a clone of req, if this client sends to its origin. Authorize may read the body by GetBody. A change of
+// the method, the URL, the host or the body by it is an error.
 func (p passThrough) authorize(out, req *http.Request) error {
 	if p.cfg.Authorize == nil {
 		return nil

@@ -199,7 +199,8 @@ func (u *unbegun) lookAtKey(ctx context.Context, named *request.Named, id persis
 	return at, rec
 }
 
-// glanceAt returns what a read of a record shows; err is the journal's.
+// glanceAt returns what a read of a record shows, such as an ended operation; err is the journal's. Without a record it is SeesNone; after any other error
+// SeesNothing, the journal does not say.
 func glanceAt(rec *persist.Record, err error) intent.Glance {
 	switch {
 	case err == nil:

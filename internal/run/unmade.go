@@ -32,7 +32,8 @@ func checkCall(ctx context.Context, c *Client, name, key string) error {
 	return nil
 }
 
-// checkPass returns the error of a call about many operations if the call cannot begin.
+// checkPass returns the error of a call about many operations if the call cannot begin: the client or the context is unusable, or the context names an empty
+// account. nil: it can.
 func checkPass(ctx context.Context, c *Client, name string) error {
 	cause := unusable(ctx, c)
 	if cause == nil {

@@ -32,7 +32,8 @@ const (
 	told          = -1
 )
 
-// looks reports whether a request at this place is still to be looked at.
+// looks reports whether a request at this place (method, host and path) is still to be looked at, and counts the look. It is false if the place was told to the
+// logger, was looked at looksMax times, or is one too many to remember.
 func (t *toldPassing) looks(place []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +48,7 @@ func (t *toldPassing) looks(place []byte) bool {
 	return true
 }
 
-// isNew reports whether a place is to be told. last: no further one is.
+// isNew reports whether a place (method, host and path) is to be told to the logger: it was not told yet, and fewer than toldMax were. last: no further place is.
 func (t *toldPassing) isNew(place []byte) (isNew, last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

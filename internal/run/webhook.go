@@ -75,7 +75,7 @@ func (j eventJournal) applyEvidence(ctx context.Context, rec persist.Record) {
 	e.wakeAll()
 }
 
-// Unproved tells of an event of an API without an effect; why is the reason.
+// Unproved tells Config.Observe of an event of an API that changes no record: it proves nothing about any operation. why is the reason.
 func (j eventJournal) Unproved(ctx context.Context, why error) {
 	j.c.cfg.observe(ctx, &Event{Kind: EventUnproved, Err: why})
 }
