@@ -10,8 +10,9 @@ import (
 
 // This file decides about the hold of an operation for a Rekey, about its lookup, and about the operation that it begins.
 
-// MayLookBefore returns the reason against the first half of a Rekey: the hold of the operation, and its lookup at the API. leased: another process
-// has it; finds: the API's lookup finds everything after some time, so that "none" proves something. (Invariants 12 and 62.)
+// MayLookBefore returns the reason against the first half of a Rekey: the hold of the operation, and its lookup at the API. leased: another process has it; finds:
+// the API's lookup finds everything after some time, so that "none" proves something. Without that it is NotAbsent: nothing can show that it had no effect.
+// (Invariants 12 and 62.)
 func MayLookBefore(o *operation.Op, leased, finds bool) Refusal {
 	switch {
 	case leased:

@@ -54,9 +54,9 @@ const (
 	NamesOne
 )
 
-// Named returns the index of the operation of an event, of all with its reference. One never sent, or first sent long after the event, is none. If the rest
-// replace each other, it is the last of them, or the one known to have happened: they are one request, and the event says that it took effect. By which send,
-// nobody can tell; the last one is then sent no more: there is no second effect. unclear: there may be others with the reference. (Invariant 56.)
+// Named returns the index of the operation of an event, of all with its reference; -1 if none can be. One never sent, or first sent long after the event, is none.
+// If the rest replace each other, it is the last of them, or the one known to have happened: they are one request, and nobody can tell by which send it took effect;
+// the last is then sent no more. n is NamesOne if it is certain. unclear: there may be others with the reference. (Invariant 56.)
 func Named(all []Referred, unclear bool) (at int, n Naming) {
 	at, n = -1, NamesUnsent
 	most := -1

@@ -197,8 +197,9 @@ const (
 	WillBeSent
 )
 
-// ProspectOf returns the Prospect of an unfinished operation for a client with usual time limits. A pass calls it first; Adopt and the drive then decide by the same
-// functions. The window of another client may be over sooner. (Invariants 8, 28, 31, 49, 51 and 56.)
+// ProspectOf returns what a pass will do with an unfinished operation: send it, hold or settle it, or wait for something. It is for a client with usual time limits;
+// the window of another client may be over sooner. A pass calls it first; Adopt and the drive then decide by the same functions. (Invariants 8, 28, 31, 49, 51 and
+// 56.)
 func ProspectOf(o *Op, now time.Time) Prospect {
 	switch {
 	case o.State == persist.StateHeld && o.IsActedOn():

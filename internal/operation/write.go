@@ -156,7 +156,8 @@ func (d *closing) Leaves() bool {
 // mayGoOn reports whether a call with the key may send later: the last write did not hold the operation, or holds it for just such a call. (Invariant 43.)
 func (d *closing) mayGoOn() bool { return d.hold == "" || d.hold == persist.HoldCaller }
 
-// Change returns the fields of the record after the step Write. The driver may ask again before a repeated write; the last one counts. (Invariant 53.)
+// Change returns the fields of the record after the step Write. m tells what happened beside the attempts. From the time OwedFrom the result is owed to OnResult,
+// unless a caller has it already (m.Taken). The driver may ask again before a repeated write; the last one counts. (Invariant 53.)
 func (d *closing) Change(m Meanwhile, now time.Time) Change {
 	c := draft{d, m, now}.change()
 	if !m.Taken {

@@ -115,7 +115,8 @@ func withoutOmitted(u *url.URL, rec *persist.Record) string {
 	return rest.String()
 }
 
-// respell moves a header to another spelling of its name.
+// respell moves a header to another spelling of its name in the map, such as from idempotency-key to Idempotency-Key: Get finds only the second, and net/http writes
+// the name as the map has it. It does nothing if the header is not there.
 func respell(h http.Header, from, to string) {
 	if values, ok := h[from]; ok && from != to {
 		delete(h, from)

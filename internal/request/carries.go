@@ -37,8 +37,8 @@ func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) 
 	return r.carriesInBody(req, p)
 }
 
-// carriesInBody reports whether the body of a request carries a key. It reads the body, and returns a copy of the request with a body to be read
-// again.
+// carriesInBody reports whether the body of a request carries a key. It reads the body, and returns a copy of the request with a body to be read again. A body that
+// cannot be read counts as one with a key, and the body of the copy gives the error of its read.
 func (r *Reader) carriesInBody(req *http.Request, p *profile.Profile) (carries bool, same *http.Request) {
 	same = req.WithContext(req.Context())
 	var body []byte
@@ -62,7 +62,8 @@ func WithBody(req *http.Request, body []byte) *http.Request {
 	return same
 }
 
-// mayHold reports whether a body with these headers may have a key at this place, a field of a form or a member of JSON.
+// mayHold reports whether a body with these headers may have a key at this place, a field of a form or a member of JSON. A body without a Content-Type, or of
+// text/plain, may be JSON, too: some clients send it so.
 func mayHold(h http.Header, place profile.Place) bool {
 	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	if place == profile.Form {

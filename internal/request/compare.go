@@ -20,10 +20,10 @@ const (
 	OtherRequest
 )
 
-// Compare compares s with the request of an existing record, by the rules of that record. If the rules of s are others, the
-// requests are SameRequest only if the rules of s find no difference either. They are OtherRequest only if they differ in more
-// than the credentials left out by the rules of s. Requests with another Record.Content are OtherRequest for every client, and
-// so are requests of another scope by the rules of both.
+// Compare compares s with the request of an existing record, by the rules of that record: its recipe, which parts of a request count. If the rules of s are others,
+// the requests are SameRequest only if the rules of s find no difference either, and OtherRequest only if they differ in more than the credentials left out by the
+// rules of s; else CannotTell. Requests with another Record.Content are OtherRequest for every client, and so are requests of another scope (account) by the rules
+// of both.
 func (s *Snapshot) Compare(standing *persist.Record) Likeness {
 	own, known := s.by(standing.Recipe)
 	switch {

@@ -16,7 +16,7 @@ type ContentKey struct {
 	id           string
 }
 
-// NewContentKey returns the key made of the journal's secret.
+// NewContentKey returns the key by which Content makes its digests, derived from the journal's secret: without that secret nobody can try requests against a digest.
 func NewContentKey(secret []byte) *ContentKey {
 	id := mac(secret, "content's key")
 	return &ContentKey{mac(secret, "content"), mac(secret, "content's digest"), hex.EncodeToString(id[:4]) + ":"}

@@ -123,8 +123,8 @@ func Same(rec, standing *persist.Record) bool {
 	return known && bytes.Equal(sum, standing.Fingerprint)
 }
 
-// Intact reports whether a record still matches its fingerprint after it was read back. A record that has ended and lost its request
-// has nothing left to compare and is intact.
+// Intact reports whether a record still matches its fingerprint after it was read back, so that its request may be sent. A record that has ended, or that a person
+// has reopened, and that has lost its request has nothing left to compare and is intact.
 func Intact(rec *persist.Record) bool {
 	sum, known := fingerprint(rec)
 	return rec.Swept || rec.RequestDropped && (rec.State.Final() || rec.HoldReason == persist.HoldReopened) || known && bytes.Equal(sum, rec.Fingerprint)

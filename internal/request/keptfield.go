@@ -125,7 +125,7 @@ var (
 	ErrNoText = errors.New("what is there is not one text, number or boolean")
 )
 
-// FieldsOf reads the body of a request with these headers.
+// FieldsOf reads the body of a request with these headers, a form or JSON, so that the result gives its values by pointers. A body that is neither has no values.
 func FieldsOf(h http.Header, body []byte) Fields {
 	if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
 		form, err := url.ParseQuery(string(body))

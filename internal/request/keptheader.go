@@ -34,9 +34,9 @@ func (s *Secrets) KeptHeader(h http.Header) http.Header {
 	return kept
 }
 
-// KeptBy is KeptHeader by the rules of a record's creator, as far as the record has them. These are the names added by the
-// creator's configuration, the names left out of the request, and the usual words, unless the configuration keeps some of
-// these.
+// KeptBy is KeptHeader by the rules of a record's creator, as far as the record has them. These are the names added by the creator's configuration, the names left
+// out of the request, and the usual words, unless the configuration keeps some of these. If a later version made the record, its rules are not known, and h is
+// returned as it is.
 func KeptBy(rec *persist.Record, h http.Header) http.Header {
 	theirs, known := parseRecipe(rec.Recipe)
 	if !known {

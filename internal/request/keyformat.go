@@ -69,8 +69,8 @@ func decodeKey(e profile.Encoding, wire string) (string, error) {
 	return b.String(), nil
 }
 
-// OtherSpelling returns the other key with the same spelling on the wire, in a header, as the record's key; "" if there is
-// none.
+// OtherSpelling returns the other key with the same spelling on the wire, in a header, as the record's key; "" if there is none. A key with quotes, sent as it is,
+// looks like a key without quotes, sent in quotes: the API takes both for one.
 func OtherSpelling(rec *persist.Record) string {
 	if rec.Carrier != string(profile.Header) || rec.ServerToken {
 		return ""

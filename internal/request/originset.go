@@ -37,8 +37,8 @@ func (o *Origins) Entries() (entries []string) {
 	return slices.Compact(entries)
 }
 
-// Find returns the entry of the set that covers an origin: the origin itself, a pattern with any label in front of a domain, or one with any port;
-// empty if none does.
+// Find returns the entry of the set that covers an origin: the origin itself, a pattern with any label in front of a domain, or one with any port; empty if none
+// does. A set of every origin, or of a form that this version does not know, gives everyOrigin.
 func (s OriginSet) Find(origin string) (entry string) {
 	switch {
 	case len(s) == 0 || len(s) == 1 && s[0] == setVersion:
@@ -60,7 +60,7 @@ func (s OriginSet) Find(origin string) (entry string) {
 	return ""
 }
 
-// Has reports whether the set has an entry, spelled as Entries spells it.
+// Has reports whether the set has an entry, spelled as Entries spells it. A set of every origin, or of a form that this version does not know, has each entry.
 func (s OriginSet) Has(entry string) bool {
 	if len(s) > 0 && s[0] != setVersion {
 		return true

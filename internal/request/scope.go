@@ -12,8 +12,8 @@ import (
 // This file reads the owner of a request from data other than its credentials: the account, and the headers selecting the
 // account of the keys at the API.
 
-// Base returns an account without its scopes, the values of headers that select an account of the API. Every client begins the account's operations
-// there, whatever headers it knows.
+// Base returns an account without its scopes, the values of headers that select an account of the API; a first scope without a name is the account of
+// ContextWithAccount, and stays. Every client begins the account's operations there, whatever headers it knows.
 func Base(account string) string {
 	name, scopes := persist.SplitAccount(account)
 	if len(scopes) > 0 && scopes[0][0] == "" {

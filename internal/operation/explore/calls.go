@@ -7,8 +7,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// calls adds the states in which client p of the explored model begins a call or a pass, if the search's bounds leave
-// one. It is called for a client that does nothing.
+// calls adds the states in which client p of the explored model begins a call or a pass, if the search's bounds leave one. The model has two keys, 0 and 1: the
+// second is for a next try or a replacement of the first, so that it is used only once that may be. Callers without a key (Keyless) use either. It is called for a
+// client that does nothing.
 func (m *moves) calls(w *World, p int) {
 	if w.Left.Calls == 0 {
 		return
@@ -204,7 +205,8 @@ func (m *moves) enqueue(w *World, p, t int) {
 	m.add(w, to, Event{By: int8(p), On: int8(t), Did: Enqueues})
 }
 
-// adopt goes on with an existing operation, unless another client has it, or this one may not act on it.
+// adopt adds the states in which client p takes over the existing operation of key t, to send it (the event did): with the record marked before the send, too late
+// to send, or with a failed mark. g is what the call knows. Nothing is added if another client has the operation, or this one may not act on it.
 func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 	s, rec := m.slice, *w.Ops[t].Rec
 	if s.Configs[p].Lacks || w.leased(t, p) {

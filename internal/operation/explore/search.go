@@ -15,8 +15,8 @@ type Result struct {
 	Broken string
 }
 
-// Search goes through all states of a slice, layer by layer, so the first history with a broken invariant is a shortest
-// one. It ends there, or if there is no further state, or if there are more than most states.
+// Search goes through all states of a slice, layer by layer, so the first history with a broken invariant is a shortest one. It ends there, or if there is no
+// further state. The result has the numbers of states and layers, and that history in words, empty if nothing is broken. More than most states are an error.
 func (s *Slice) Search(most int) (Result, error) {
 	x := newSearch(s)
 	first := s.newWorld()
@@ -110,8 +110,8 @@ func (n *numbers[T]) number(v T) int32 {
 // states.
 func (x *search) name(e Event) int32 { return x.events.number(e) }
 
-// meet notes a state, and the way to it. isNew is false if it was met before. A state different only by the names of
-// clients or keys counts as the same.
+// meet notes a state, and way, the event and the state before that led to it. id is the number of the new state; isNew is false, and id 0, if it was met before. A
+// state different only by the names of clients or keys counts as the same: of their hashes the smallest is kept.
 func (x *search) meet(w *World, way step) (id int32, isNew bool) {
 	d := maphash.Comparable(x.seed, *w)
 	if x.alike {
@@ -186,7 +186,8 @@ type hashes struct {
 	n     int
 }
 
-// add adds the hash of a state to the set of visited ones, and reports whether it is new.
+// add adds the hash of a state to the set of visited ones, and reports whether it is new. Zero marks a free slot, so a hash of zero counts as one. The table grows
+// once it is three quarters full.
 func (h *hashes) add(d uint64) bool {
 	if h.n*4 >= len(h.slots)*3 {
 		h.grow()

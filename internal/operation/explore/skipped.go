@@ -9,7 +9,8 @@ import (
 // This file lets a program go on under the next generation of a key of which nothing stands in the journal: the call with the first key was told that it had no effect.
 // The first key then gets a placeholder, before anything is sent under the next one.
 
-// mayBeginNext reports whether a call of a client may begin the next generation. An operation under the first key may forbid that.
+// mayBeginNext reports whether a call of client p may begin the next generation, the operation of the second key: a new try of the first. An operation under the
+// first key may forbid that, since it may still take effect.
 func (m *moves) mayBeginNext(w *World, p int) bool {
 	first := w.Ops[0].Rec
 	if !m.slice.Skips {
@@ -39,7 +40,8 @@ func (x *ways) oldStands() bool {
 	return true
 }
 
-// placehold does one of the two writes of the placeholder: its Begin, and then its end. A crash may come between them. The second one need not be durable.
+// placehold adds the states after one of the two writes of a placeholder, an ended record under the first key that keeps calls from beginning it: its Begin, and
+// then its end. A crash may come between them. The second one need not be durable.
 func (x *ways) placehold() {
 	s, first := x.slice, x.w.Ops[0].Rec
 	next := persist.Record{Window: x.w.Ops[1].Rec.Op.Window, Pauses: operation.UsualPauses, Protected: x.w.Ops[1].Rec.Op.Protected}
@@ -60,7 +62,8 @@ func (x *ways) placehold() {
 	x.out(PlaceholderFailsWritten, "", func(to *World) { fails(to); put(to) }, failed)
 }
 
-// openSkipped is a Do with the first key, if a placeholder stands there. It reports whether one does.
+// openSkipped adds the state after a Do with the first key, if a placeholder stands there: its caller is told what became of the next generation. It reports whether
+// one stands there.
 func (m *moves) openSkipped(w *World, p, t int) bool {
 	s, op, next := m.slice, w.Ops[t].Rec.Op, &w.Ops[1]
 	if !op.Skipped {

@@ -16,8 +16,8 @@ type ways struct {
 	p, t int
 }
 
-// out adds one possible result of the client's present step: the event did, with answer in its text. change changes the
-// state first, and may be nil; took hands the result to the drive, which decides on.
+// out adds one possible result of the client's present step: the event did, with answer in its text, which may be empty. change changes the state first, and may be
+// nil; took hands the result to the drive, which decides on.
 func (x *ways) out(did Did, answer string, change func(*World), took func(*operation.Drive)) {
 	to := *x.w
 	if change != nil {
@@ -233,8 +233,8 @@ func (x *ways) ask() {
 	}
 }
 
-// lookUp adds the results of the step LookUp, the read of the resource that an "already done" answer names: it is
-// found, or not.
+// lookUp adds the results of the step LookUp, the read of the resource that an "already done" answer names: it is found, or not. The verdict is that on the first
+// answer (Done): in the model the resource proves nothing more. The resource's answer has the ID 2, since the first one has 1.
 func (x *ways) lookUp() {
 	x.out(LookupFinds, "", nil, func(d *operation.Drive) {
 		d.LookedUp(d.Done(), operation.Sent{Sends: 1, Answer: operation.Answer{ID: 2, Status: 200}})
