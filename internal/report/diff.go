@@ -38,7 +38,8 @@ type Delta struct {
 	Notes []string
 }
 
-// Diff compares two reports case by case.
+// Diff compares two reports case by case, and returns the cases with another verdict now, by kind of change: broken, fixed, lost (a safety case not decided any
+// more), changed otherwise, added or gone. Notes tell of differences between the runs, such as another target.
 func Diff(old, now *Report) Delta {
 	var d Delta
 	before := make(map[string]*Case, len(old.Cases))
@@ -74,8 +75,8 @@ func orNone(s string) string {
 	return s
 }
 
-// add puts a case of the newer report into its list. before
-// is the same case of the older report; nil if there is none.
+// add puts a case of the newer report into the list of its kind of change. before is the same case of the older report; nil if there is none. A new failure is
+// always Broken, also one of a new case. A safety case that passed, and is skipped or not decided now, is Lost.
 func (d *Delta) add(before, c *Case) {
 	change := Change{ID: c.ID, Level: c.Level, New: c.Verdict, Rule: c.Rule, Actual: message(c)}
 	if before != nil {

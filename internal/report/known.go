@@ -86,10 +86,9 @@ type Judgement struct {
 	Unknown []string
 }
 
-// Apply compares the report with the list. all is every id of the suite: so
-// a listed case left out of this run (--run, --skip) is not called
-// unknown; nil stands for the ids of the report. If a listed case was
-// skipped, inconclusive or an error, it is neither accepted nor stale.
+// Apply compares the report with the list of known failures: Accepted are failed cases on the list, New those not on it, Stale listed ones that do not fail any
+// more, and Unknown listed ids of no case. all is every id of the suite: so a listed case left out of this run (--run, --skip) is not called unknown; nil stands for
+// the ids of the report. A listed case that was skipped, inconclusive or an error is neither accepted nor stale.
 func (k *Known) Apply(r *Report, all []string) Judgement {
 	var j Judgement
 	exists := make(map[string]bool, len(all)+len(r.Cases))

@@ -136,9 +136,9 @@ func (red *redactor) message(m *Message) *Message {
 	return cp
 }
 
-// labelsOf gives the values of a header different labels if the requests of
-// the report have different values. A reader has to see a difference of two
-// requests in a credential, though not the credential.
+// labelsOf gives the values of a header different labels, A to Z, if the requests of the report have different values. A reader has to see a difference of two
+// requests in a credential, though not the credential. A value after the 26th has none, and is shown like any other credential. The keys are the name in lower case,
+// a zero byte and the value.
 func labelsOf(r *Report) map[string]string {
 	seen := map[string][]string{} // values by lower-case name, in order
 	for i := range r.Cases {
@@ -255,8 +255,8 @@ func knownSecrets(r *Report) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// hidden leaves out the values of a Set-Cookie shown openly by the body of the same
-// answer, such as the id of a created resource.
+// hidden returns the values of a header that its answer keeps to itself, and so may be secret. It leaves out the values of a Set-Cookie shown openly by the body of
+// the same answer, such as the id of a created resource.
 func hidden(name string, values []string, body string) []string {
 	if !strings.EqualFold(name, "Set-Cookie") {
 		return values

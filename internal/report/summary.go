@@ -67,8 +67,7 @@ type Grade struct {
 	Summary       // of those cases
 }
 
-// String is "8 of 13, 5 inconclusive, 2 skipped": how many passed of those that
-// were tried, and what became of the others.
+// String returns the grade in words, such as "8 of 13, 5 inconclusive, 2 skipped": how many passed of those that were tried, and what became of the others.
 func (g Grade) String() string {
 	var parts []string
 	if g.Decidable() > 0 {

@@ -198,8 +198,8 @@ func (s *script) repeats(steps []*Exchange, i int, line string, behind bool) (n 
 	return n
 }
 
-// spell puts a command into a loop of n, and into the background; again stands
-// between the rounds, and then behind all of them.
+// spell puts a command into a loop of n, and into the background if behind is set. again, such as a pause, stands between the rounds, and then stands behind all of
+// them; both may be empty. A comment stays as it is.
 func spell(line string, n int, behind bool, again, then string) string {
 	if strings.HasPrefix(line, "#") {
 		return line

@@ -76,7 +76,8 @@ const (
 	stuck // the caller can do nothing
 )
 
-// newOrder adds an order to the model: a business intent whose caller makes calls until it knows the end.
+// newOrder adds an order to the model: a business intent whose caller makes calls until it knows the end. It draws the kind of the caller (with a key, without one,
+// by Enqueue, as plain HTTP or with another order's key), the account and the process. Some orders of two accounts get the same reference, and so the same key.
 func (w *world) newOrder(s Step) *order {
 	r := w.dice.of("order", s.ID)
 	kind := pick(r, keyed, keyed, keyed, keyless, keyless, enqueued, enqueued, plain, bare, reuser)
@@ -320,7 +321,8 @@ func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Respo
 	return w.understand(o, l, key, resp, text, err)
 }
 
-// understand returns the verdict that a caller draws from an answer or an error, such as paid, declined or unknown. The model checks it.
+// understand returns the verdict that a caller draws from an answer or an error: paid, declined, noEffect, stuck (no call of it will tell more), or unknown, so that
+// it asks again. The model checks that each is true. l is the life (run of the process) that made the call.
 func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Response, text []byte, err error) verdict {
 	var e *oncehttp.Error
 	switch {

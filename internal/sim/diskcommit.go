@@ -17,8 +17,9 @@ type change struct {
 	waited bool // a caller waits until it is durable, and so do other callers of the record
 }
 
-// write makes one change in memory, and waits until it is durable if durable is true. It may fail before anything is written, as on a full disk: then
-// nothing has changed, for certain. Later the commit may fail: then nothing is known, and the journal refuses all work until a crash has decided.
+// write makes one change in memory, and waits until it is durable if durable is true. It may fail before anything is written, as on a full disk: then nothing has
+// changed, for certain. So do four in five of the drawn failures. Else the commit fails later: then nothing is known, and the journal refuses all work until a crash
+// has decided.
 func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error)) error {
 	d.mu.Lock()
 	d.quiet(id)

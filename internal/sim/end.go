@@ -231,9 +231,9 @@ func (m *model) dismiss(rec persist.Record) {
 	}
 }
 
-// unfinished returns the key and state of an operation for this order if one may still be sent: under this key, or
-// under any key for a caller without one. It ignores an operation if the caller has its final
-// answer: if a crash takes the answer, the server gives it again. The caller of unfinished holds mu.
+// unfinished returns the key and state of an operation for this order if one may still be sent: under this key, or under any key for a caller without one; "" if
+// none may. all are the durable records. It ignores an operation if the caller has its final answer: if a crash takes the answer, the server gives it again. The
+// caller of unfinished holds mu.
 func (m *model) unfinished(o *order, all []persist.Record, key oncehttp.Key) string {
 	for _, rec := range all {
 		if m.customer(rec) == o.account && refOf(rec.Target) == o.ref && !rec.State.Final() &&

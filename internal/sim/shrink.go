@@ -24,9 +24,8 @@ func Fails(t *testing.T, plan Plan, opts Options, runs int) (failed int, last Re
 // of them or more.
 const shrinkRuns = 4
 
-// Shrink drops steps for as long as the rest still breaks the same invariant in at
-// least half of its runs. It tries halves of the steps first, then ever smaller
-// pieces. It makes at most budget runs.
+// Shrink drops steps for as long as the rest still breaks the same invariant in at least half of its runs, and returns the plan that is left. It tries halves of the
+// steps first, then ever smaller pieces. It tries no further piece once it has made budget runs.
 func Shrink(t *testing.T, plan Plan, opts Options, rule Invariant, budget int) Plan {
 	for size := (len(plan.Steps) + 1) / 2; size > 0 && budget > 0; {
 		dropped := false
