@@ -109,8 +109,8 @@ type listed struct {
 	asked int // how often a caller has asked for its present state; guarded by lookalikes.mu
 }
 
-// next returns one of the operations for which stands is true: the one that callers were given least often; nil if there is none. left is the number
-// of all operations.
+// next returns one of the operations for which stands is true (it would stop a call): the one that callers were given least often; nil if there is none. left is the
+// number of all operations in the list, also of those for which stands is false.
 func (a *lookalikes) next(stands func(*persist.Record) bool) (next *listed, left int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +188,8 @@ func (l *Lookalikes) Assigned(rec *persist.Record) {
 	l.Known.recipes.Use(rec.Recipe)
 }
 
-// anywhere does the search of Of in a journal that other processes use: these may have begun operations by other recipes, the rules of fingerprints.
+// anywhere does the search of Of in a journal that other processes use. These may have begun operations by other recipes (the rules of fingerprints), so it reads
+// all unresolved operations of the account, and compares the request by each recipe among them.
 func (l *Lookalikes) anywhere(ctx context.Context, call Call, account string) (*persist.Record, error) {
 	all, err := l.unresolved(ctx, lookAt{account: account})
 	if err != nil {

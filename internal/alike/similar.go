@@ -10,8 +10,8 @@ import (
 
 // This file holds the looks of a call with a request not read whole: only its account, origin, method and target are compared.
 
-// Similar returns an operation of the account that may be the same request as named, under a generated key or a key of Config.NewKey; nil if there is
-// none. If its record was lost in a failed write and may appear later, only the ID and the owner are known. Errors: the journal's.
+// Similar returns an operation of the account that may be the same request as named, under a generated key or a key of Config.NewKey; nil if there is none. The
+// bodies are not compared. If its record was lost in a failed write and may appear later, only the ID and the owner are known. Errors: the journal's.
 func (l *Lookalikes) Similar(ctx context.Context, named request.Named, account string) (*persist.Record, error) {
 	rec, err := l.similarGenerated(ctx, named, account, persist.Query{Account: account, AnyUnresolved: true})
 	if rec == nil && err == nil && !l.RandomKeys { // NewKey may make keys of the business; they are not in that index

@@ -59,8 +59,8 @@ type panics struct {
 // Number returns the number of the call in its table, from 1 on.
 func (d *doing) Number() uint64 { return d.number }
 
-// Work returns the call as a piece of work: calls made inside its functions of the program are known to be waited for by it, and others may wait for
-// it.
+// Work returns the call as a piece of work, so that waits in a circle are found. Calls made inside its functions of the program, such as Config.Authorize, are known
+// to be waited for by it, and others may wait for it.
 func (d *doing) Work() *Work { return &d.work }
 
 // Values returns a context for functions of the user during the call. It has the values of the caller that started the call, and it names the call as
@@ -131,8 +131,8 @@ func (c *Call[R]) Deserted() bool {
 	return c.firstLeft || c.ending != nil
 }
 
-// Recording announces the recording of the operation's end by the run. It reports whether the caller that started the call
-// has left before, and so was told less than the end. From then on this caller stays until the result is there.
+// Recording announces that the run now records the operation's end. firstLeft is true if the caller that started the call has left before, with an error in place of
+// the end: the end then does not count as told to it. From then on this caller stays until the result is there.
 func (c *Call[R]) Recording() (firstLeft bool) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()

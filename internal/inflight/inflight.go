@@ -57,9 +57,9 @@ const (
 	Started                // the caller started a call, and must see to a call of Call.Run
 )
 
-// Enter lets a caller join the running call of its operation, or start one. caller is nil if it is refused, or if its wait would never end: it comes
-// from a function that the running call waits for. same reports whether the request of the running call is the caller's own; without same, the caller
-// joins nobody. A call that was given up, or answered, is not joined: the next one waits for its end in Run.
+// Enter lets a caller join the running call of its operation, or start one, as arrival says. caller is nil for Refused, and for Circle: the caller comes from a
+// function that the running call waits for, so its wait would never end. same reports whether the request of the running call is the caller's own; without same, the
+// caller joins nobody. A call that was given up, or answered, is not joined: the next one waits for its end in Run.
 func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (caller *Caller[R], arrival Arrival) {
 	by := From(e.Context) // before the lock: the methods of a context are a user's code
 	deadline, bounded := e.Context.Deadline()

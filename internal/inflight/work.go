@@ -160,8 +160,8 @@ func (w *Work) Authorizes(origin string) bool {
 	return false
 }
 
-// await notes by as a waiter for the work, until leave. If the work waits for by, it returns ErrCircle, and by does not
-// wait. Without by it does nothing.
+// await notes by as a waiter for the work, until leave, and returns nil. If the work itself waits for by, neither would ever end: then it returns ErrCircle, and by
+// does not wait. A nil by (the caller is in no function of the program) is not noted.
 func (w *Work) await(by *Work) error {
 	if by == nil {
 		return nil

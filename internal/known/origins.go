@@ -24,8 +24,8 @@ type origin struct {
 // originsMax bounds the remembered origins. An origin beyond it is tried at any time.
 const originsMax = 4096
 
-// Failed notes that a connection to the origin failed at now, and returns the time of the next possible try: after least, after
-// the next failure twice that, and most at most. A failure before that time changes nothing.
+// Failed notes that a connection to the origin failed at now, and returns the time of the next possible try: after least, after the next failure twice that, and
+// most at most. A failure before that time changes nothing. If originsMax others are remembered already, it notes nothing, and returns the time after least.
 func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()

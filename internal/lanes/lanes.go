@@ -36,14 +36,14 @@ type queuedRecord struct {
 	put time.Time
 }
 
-// New returns empty lanes, the queues of claimed operations, one for each origin. limit is the largest number of running operations of one origin;
-// both arguments are at least 1.
+// New returns empty lanes, the queues of claimed operations, one for each origin. workers is the number of operations that can run at a time, and limit the largest
+// number of one origin; both are at least 1.
 func New(workers, limit int) *Lanes {
 	t := &turns{workers: workers, share: limit, of: map[string]*sends{}}
 	return &Lanes{limit: limit, Wanted: make(chan struct{}, 1), turns: t, work: sync.NewCond(&t.mu), of: map[string]*lane{}}
 }
 
-// Turns returns the permissions to send for the running operations: half of them may send at a time.
+// Turns returns the permissions to send for the running operations: as many as half of the workers may send at a time.
 func (l *Lanes) Turns() Turns { return l.turns }
 
 // Put queues records, and does not wait. The caller has asked Room before. After false, which follows Shut,
@@ -139,8 +139,9 @@ func (l *Lanes) Divide(origins int) {
 	}
 }
 
-// Room returns the number of operations of an origin that may be claimed now; zero if it has enough, or its workers wait in functions of the program.
-// claimed is the number of records of all origins that are claimed and not yet queued.
+// Room returns the number of operations of an origin that may be claimed now: up to twice its share, and twice the workers in all. It is zero if the origin has
+// enough, if all workers wait in functions of the program, or if its operations wait for a limiter or were given back by Overdue. claimed is the number of records
+// of all origins that are claimed and not yet queued.
 func (l *Lanes) Room(origin string, claimed int) int {
 	l.turns.mu.Lock()
 	defer l.turns.mu.Unlock()
@@ -162,7 +163,7 @@ func (l *Lanes) Full(claimed int) bool {
 	return l.queued+claimed >= 2*l.turns.workers
 }
 
-// Active returns the number of origins that have operations here, without those in the map.
+// Active returns the number of origins that have operations here, without those in the map: the caller counts them itself.
 func (l *Lanes) Active(but map[string][]string) (n int) {
 	l.turns.mu.Lock()
 	defer l.turns.mu.Unlock()

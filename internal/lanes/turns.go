@@ -99,8 +99,8 @@ func (t *turns) Enter(ctx context.Context, origin string) error {
 	return nil
 }
 
-// maySend reports whether one more operation of an origin may send now: fewer than the origin's share, and than all turns, are sending. The caller
-// holds mu.
+// maySend reports whether one more operation of an origin may send now: of all workers, and of the origin's share, fewer than half are sending. Meanwhile the
+// journal can begin and end the others. The caller holds mu.
 func (t *turns) maySend(at *sends) bool {
 	return t.sending < max(t.workers/2, 1) && at.under < max(t.share/2, 1)
 }

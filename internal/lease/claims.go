@@ -33,9 +33,9 @@ func (c *claims) Claiming() *Claim {
 	return claim
 }
 
-// Claimed implements Claims. It returns the records for the pass, and holds their leases. A record left out runs in this process
-// already: the journal could not renew its lease in time, and the claim has taken it for its own client. That run gets the new lease and revision,
-// and goes on. acts.MarkAt tells which of the records count as marked.
+// Claimed implements Claims. It returns the records for the pass, and holds their leases. A record left out runs in this process already: the journal could not
+// renew its lease in time, and the claim has taken it for its own client. That run gets the new lease and revision, and goes on. marked is the time at which the
+// claim has marked its records as maybe sent, to save the write before a send; it does not count for a nil claim, and for a record that a call has had since.
 func (c *claims) Claimed(batch []persist.Record, claim *Claim, marked time.Time) []persist.Record {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()

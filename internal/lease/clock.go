@@ -52,7 +52,7 @@ const (
 	readingDrift = time.Second
 )
 
-// NewClock returns the clock of a journal.
+// NewClock returns the clock of a journal: it asks the journal for the time if other processes may use it (a persist.Claimer), and else it is this process's own.
 func NewClock(j persist.Journal) *Clock {
 	shared, _ := persist.As[persist.Claimer](j)
 	return &Clock{journal: shared, own: ownClock, asking: make(chan struct{}, 1)}
@@ -71,7 +71,7 @@ func OwnClock(now func() time.Time) *Clock {
 	return &Clock{own: func() Moment { return Moment{wall: now()} }}
 }
 
-// Now returns the latest possible time. Judged by it, a window ends too early rather than too late.
+// Now returns the latest possible time, by the journal's clock. A window (the time during which a repeat is safe) judged by it ends too early rather than too late.
 func (c *Clock) Now() time.Time {
 	own, last := c.own(), c.reading()
 	if last.shown.IsZero() {
@@ -81,7 +81,8 @@ func (c *Clock) Now() time.Time {
 	return last.shown.Add(max(wall, monotonic, 0))
 }
 
-// Earliest returns the earliest possible time. A window begun with it ends too early rather than too late.
+// Earliest returns the earliest possible time, by the journal's clock. A window (the time during which a repeat is safe) begun with it ends too early rather than
+// too late.
 func (c *Clock) Earliest() time.Time {
 	own, last := c.own(), c.reading()
 	if last.shown.IsZero() {
@@ -96,8 +97,8 @@ func (m Moment) since(from Moment) (wall, monotonic time.Duration) {
 	return m.wall.Round(0).Sub(from.wall.Round(0)), m.monotonic - from.monotonic
 }
 
-// Sync asks the journal for the time, if the last reading is too old. Call it before a record is stamped or judged.
-// Errors: the journal's, and the cause of ctx.
+// Sync asks the journal for the time, if the last reading is too old, so that Now and Earliest are exact. Call it before a record is stamped or judged. One caller
+// asks for all that wait. Errors: the journal's, errClockSet if this process's own clock was set during each try, and the cause of ctx.
 func (c *Clock) Sync(ctx context.Context, host *Host) error {
 	if c.journal == nil || c.fresh() {
 		return nil

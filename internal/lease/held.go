@@ -93,8 +93,8 @@ func (l *held) Changed(rec *persist.Record) {
 	}
 }
 
-// Check implements Leases: it returns an error if the operation may not be sent, since its lease is lost. A run calls it before each attempt, and
-// again when the request is ready. It may wait for a renewal of the lease, until ctx ends.
+// Check implements Leases: it returns an error if the operation may not be sent: ErrNone without a lease, ErrElsewhere if another process has it, ErrOver if it has
+// ended and could not be renewed. A run calls it before each attempt, and again when the request is ready. It may wait for a renewal of the lease, until ctx ends.
 func (l *held) Check(ctx context.Context, id persist.ID) error {
 	known, lost, over := l.table.state(id)
 	if known && over && !lost {

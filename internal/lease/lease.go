@@ -76,7 +76,8 @@ type Claims interface {
 	Marked(*persist.Record) bool
 }
 
-// New returns the leases and the claims of a client. shared: other processes use its journal. In a journal of one process each lease holds.
+// New returns the leases and the claims of a client, named owner in its leases. shared: other processes may use its journal. Otherwise there are no leases to keep:
+// the methods do nothing, and each Check passes.
 func New(host *Host, clock *Clock, owner string) (leases Leases, taken Claims, shared bool) {
 	if clock.journal == nil {
 		return unshared{}, unclaimed{}, false

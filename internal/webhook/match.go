@@ -131,8 +131,8 @@ func (h *Handler) byKey(ctx context.Context, e *event, key string) (found persis
 	return found, nil
 }
 
-// named reports whether a record is of an operation with this key on the wire, at this API. An erased record has a digest of its key; one of which
-// nothing else is left may be of this API. Errors: the journal's.
+// named reports whether a record is of an operation with this key on the wire, at this API; a request without a key there (the carrier "none") has no such name. An
+// erased record has a digest of its key; one of which nothing else is left, not even its origin (persist.Unkept), may be of this API. Errors: the journal's.
 func (h *Handler) named(ctx context.Context, rec *persist.Record, key string) (bool, error) {
 	if rec.Carrier == "none" {
 		return false, nil
@@ -152,8 +152,9 @@ func (h *Handler) ours(rec *persist.Record) bool {
 	return rec.Profile == h.Profile.Name && rec.ProfileVersion == h.Profile.Version && (len(h.Origins) == 0 || slices.Contains(h.Origins, rec.Origin))
 }
 
-// byReference returns the one operation with a reference, frozen at Begin. It reads all records: one that may have the reference, too, lets it
-// prove nothing. Of operations that replace each other it is the last one that the event may be about.
+// byReference returns the one operation with this text at the pointer of its request, in a field that was kept since Begin. It reads all records: if another one may
+// have the text, too, the event proves nothing, and it returns errSeveral. Of operations that replace each other it is the last one that the event may be about, or
+// the one known to have happened.
 func (h *Handler) byReference(ctx context.Context, e *event, p *profile.EventProof, pointer, text string) (found persist.Record, err error) {
 	var all []persist.Record
 	unclear := false
@@ -203,8 +204,8 @@ const (
 	cannotTell                // its request is gone
 )
 
-// keeps tells whether the request of a record has this text at a pointer: in a kept field, in the body, another text, or it cannot be told since the
-// body is gone.
+// keeps tells whether the request of a record has this text at a pointer: in a field kept since Begin (keptHere), or in the body alone (inBody). another means
+// another text or none there; cannotTell, that the field or the body is gone.
 func keeps(rec *persist.Record, pointer, text string) keeping {
 	for _, f := range rec.KeptFields {
 		switch {
@@ -257,7 +258,8 @@ func (h *Handler) agrees(e *event, p *profile.EventProof, rec *persist.Record) e
 	return nil
 }
 
-// pair returns the values of one field in the event and in the request. both is false if one of them does not have it.
+// pair returns the values of one field in the event and in the request, to be compared. both is false if one of them does not have it: then it contradicts nothing.
+// A value that is no text counts as "".
 func pair(e *event, own *request.Fields, f profile.EventField) (event, ours string, both bool) {
 	if f.Event == "" {
 		return "", "", false
@@ -288,8 +290,8 @@ func amount(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// accountAgrees reports whether the account named by the event is that of the record's request: in a header or in the body, as the profile says. The
-// record may have a digest of the header.
+// accountAgrees reports whether the account named by the event is that of the record's request. A header must be equal, or absent in both; the record may have a
+// digest of it. A field of the body agrees, too, if the event or the request does not have it.
 func (h *Handler) accountAgrees(e *event, rec *persist.Record) bool {
 	w := h.Profile.Webhook
 	if w.Account == "" {

@@ -114,7 +114,8 @@ func Recorded(from *url.URL, status int, header http.Header, body []byte, whole 
 	return a
 }
 
-// decode sets the answer's text from its body.
+// decode sets the answer's text from its body: the body without its content coding, such as gzip. limit bounds the decoded text. TextWhole is then true if the text
+// is complete, and TextCut if the coding ends early although the body is whole.
 func (a *Answer) decode(limit int64) {
 	a.Text, a.TextWhole = coding.Decode(a.Head.Header, a.Body, a.Whole, limit)
 	a.TextCut = a.Whole && !a.TextWhole && coding.EndsEarly(a.Head.Header, a.Body, limit)

@@ -18,8 +18,8 @@ type connections struct {
 // connectionsMax bounds the number of different addresses kept. If there were more, the last one kept is empty: no address.
 const connectionsMax = 8
 
-// add notes the address of a connection that the transport asked for. At most connectionsMax different ones are kept: if there are more, the last
-// place gets "", which is no address.
+// add notes the address of a connection that the transport asked for. At most connectionsMax different ones are kept: if there are more, the last place gets "".
+// That is no address of the request, so the list no longer proves that nothing was sent.
 func (c *connections) add(at string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -109,7 +109,7 @@ func Do(t *testing.T, c *oncehttp.Client, req *http.Request, key oncehttp.Key) *
 	return resp
 }
 
-// SDK sends as a generated SDK does: with a key of its own, over StandardClient.
+// SDK sends as a generated SDK does: through StandardClient, with a key of its own in the header; with "" it names none.
 func SDK(t *testing.T, c *oncehttp.Client, key string) (*http.Response, error) {
 	t.Helper()
 	req := Post(t, "{}")

@@ -31,8 +31,8 @@ func ExactlyOne(t *testing.T, err error) {
 	}
 }
 
-// Refused fails the test unless err has exactly one verdict of the SDK, matches all errors of is, and names the operation's state, if it is an
-// *oncehttp.Error.
+// Refused fails the test unless err has exactly one verdict of this module (an error such as ErrOutcomeUnknown), and matches all errors of is. If it is an
+// *oncehttp.Error, it must also have the operation's state.
 func Refused(t *testing.T, err error, state persist.State, is []error) {
 	t.Helper()
 	ExactlyOne(t, err)

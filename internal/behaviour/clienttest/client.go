@@ -13,7 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// New returns a client on a journal of its own, in memory, and the journal. It is closed with the test.
+// New returns a client on a journal of its own, in memory, and the journal. change, if it is not nil, changes the Config first. A Config that needs Origins and has
+// none gets those of the tests. The client is closed with the test.
 func New(t *testing.T, rt http.RoundTripper, change func(*oncehttp.Config)) (*oncehttp.Client, persist.Journal) {
 	t.Helper()
 	cfg := oncehttp.Config{Journal: memory.New(), Transport: rt, Operation: oncehttp.Writes}
@@ -31,7 +32,7 @@ func New(t *testing.T, rt http.RoundTripper, change func(*oncehttp.Config)) (*on
 	return c, cfg.Journal
 }
 
-// onServer reports whether New wants Origins for a journal.
+// onServer reports whether New must give a client Origins for its journal: other processes may use it, so the client must list the origins that it sends to.
 func onServer(j persist.Journal) bool {
 	_, shared := persist.As[persist.Claimer](j)
 	alone, is := persist.As[persist.InProcess](j)

@@ -34,7 +34,7 @@ func Quick(attempts int) oncehttp.Policy {
 	return oncehttp.Policy{MaxAttempts: attempts, MinDelay: 1, MaxDelay: time.Millisecond}
 }
 
-// Unhurried lets a call wait as long as it is told, and hardly of its own accord.
+// Unhurried lets a call wait for hours if the server asks for it with Retry-After. Its own pauses between attempts are as short as can be.
 func Unhurried(cfg *oncehttp.Config) {
 	cfg.Retry = oncehttp.Policy{MinDelay: 1, MaxDelay: 1, MaxRetryAfter: 2 * time.Hour, MaxElapsed: 24 * time.Hour}
 }

@@ -28,7 +28,7 @@ func EnqueueAt(t *testing.T, c *oncehttp.Client, host string, n int) {
 	}
 }
 
-// HoldAt begins n held operations of a host. They may have been sent.
+// HoldAt begins n held operations of a host: nothing more of them is sent until a person decides. They count as maybe sent.
 func HoldAt(t *testing.T, c *oncehttp.Client, j persist.Journal, host string, n int) {
 	t.Helper()
 	for i := range n {

@@ -7,7 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// SettleAsSeen looks an operation up, and settles it as seen.
+// SettleAsSeen looks an operation up, and settles it as seen: Settle is refused if the record has changed meanwhile. If the look fails, an absent effect cannot be
+// settled, and its error is the result; any other effect is settled without it.
 func SettleAsSeen(c *oncehttp.Client, ctx context.Context, key oncehttp.Key, r oncehttp.Resolution, options ...oncehttp.LookupOption) error {
 	rec, err := c.Lookup(ctx, key, options...)
 	if err == nil {
@@ -24,7 +25,7 @@ func AbsentAsSeen(c *oncehttp.Client, ctx context.Context, key oncehttp.Key, opt
 	return SettleAsSeen(c, ctx, key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, options...)
 }
 
-// RekeyAsSeen looks an operation up, and begins it once more as seen.
+// RekeyAsSeen looks an operation up, and begins its request once more under newKey, as seen: Rekey is refused if the record has changed meanwhile.
 func RekeyAsSeen(c *oncehttp.Client, ctx context.Context, key, newKey oncehttp.Key, reason string, options ...oncehttp.LookupOption) error {
 	rec, _ := c.Lookup(ctx, key, options...) // if this fails, Rekey returns the reason, too
 	return c.Rekey(ctx, key, newKey, reason, append(options, oncehttp.AsSeen(rec))...)
@@ -38,7 +39,7 @@ func Absent(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	}
 }
 
-// Enders returns the two calls to end an operation by hand.
+// Enders returns the two calls to end an operation by hand, by name: Settle, as one without an effect, and Abandon.
 func Enders() map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) error {
 	return map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) error{
 		"Settle": func(ctx context.Context, c *oncehttp.Client, key oncehttp.Key) error {

@@ -31,7 +31,8 @@ func OwnWindow(d time.Duration) *profile.Profile {
 	return p
 }
 
-// TokenProfile returns a profile with tokens from Config.Token.
+// TokenProfile returns the profile of an API that hands out the keys itself, as tokens. They come from the client's Config.Token, since the profile does not say how
+// to ask for one.
 func TokenProfile() *profile.Profile {
 	p := profile.Draft07()
 	p.Name, p.Token = "with-token", &profile.Token{}

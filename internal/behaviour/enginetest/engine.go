@@ -42,7 +42,8 @@ func AllEngines() []Engine {
 	return append(Engines(), Engine{"mysql", onMySQL, onServer}, Engine{"redis", onRedis, onServer})
 }
 
-// OnEach runs f as a parallel subtest on each engine. Unless [testrun.Whole], one in eight rows of a table runs on the servers.
+// OnEach runs f as a parallel subtest on each engine. Servers are slow: unless [testrun.Whole], only one in eight rows of a table, chosen by its name, runs on them.
+// A test without rows always does.
 func OnEach(t *testing.T, engines []Engine, f func(t *testing.T, s Shared)) {
 	t.Helper()
 	eighth := !strings.Contains(t.Name(), "/") || crc32.ChecksumIEEE([]byte(t.Name()))%8 == 0
@@ -68,13 +69,14 @@ func (e Engine) Test(t *testing.T, f func(t *testing.T, s Shared)) {
 	synctest.Test(t, made)
 }
 
-// inMemory makes a journal in memory.
+// inMemory makes a journal in memory. Each result of open is that journal as another process sees it.
 func inMemory(*testing.T) (open func() persist.Journal) {
 	j := memory.New()
 	return func() persist.Journal { return journaltest.NewFairLeasing(j) }
 }
 
-// inFile makes a journal in a file. It is closed with the test.
+// inFile makes a journal in a file, and closes it with the test. Each result of open is that journal as one more life of its process sees it; two processes cannot
+// have it at once.
 func inFile(t *testing.T) (open func() persist.Journal) {
 	t.Helper()
 	j, err := bolt.Open(filepath.Join(testrun.Dir(t), "j.db"), bolt.Options{})
@@ -92,7 +94,7 @@ type Shared struct {
 	alone  bool                   // two processes cannot have it at once
 }
 
-// Two returns the journal as two clients have it at once: in two processes, if there can be two.
+// Two returns the journal as two clients have it at once: as two processes see it, or, if the engine takes only one process, the same one twice.
 func (s Shared) Two() (one, other persist.Journal) {
 	if one = s.Open(); s.alone {
 		return one, one
@@ -100,7 +102,7 @@ func (s Shared) Two() (one, other persist.Journal) {
 	return one, s.Open()
 }
 
-// Time returns the length of time for this journal's tests: real on a server, else virtual.
+// Time returns one of two lengths of time for this journal's tests: real on a server, where time really passes, else virtual.
 func (s Shared) Time(virtual, real time.Duration) time.Duration {
 	if s.Server {
 		return real

@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// Each runs f in virtual time on each journal of one process: memory and bolt.
+// Each runs f in virtual time on a new journal of each engine for one process: memory and bolt.
 func Each(t *testing.T, f func(t *testing.T, j persist.Journal)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) {
@@ -34,7 +34,7 @@ func Each(t *testing.T, f func(t *testing.T, j persist.Journal)) {
 	})
 }
 
-// TwoProcesses runs f in virtual time, as the subtest of two processes.
+// TwoProcesses runs f in virtual time, as a parallel subtest with the name "two processes".
 func TwoProcesses(t *testing.T, f func(*testing.T)) {
 	t.Run("two processes", func(t *testing.T) {
 		t.Parallel()

@@ -133,7 +133,8 @@ type Shaky struct {
 	Lost  []persist.Record // begun in doubt
 }
 
-// Begin implements [persist.Journal]. If Fails is set, it stores nothing and returns Fails. With ErrUncertain it keeps the record for Land.
+// Begin implements [persist.Journal]. If Fails is set, it stores nothing and returns Fails. ErrUncertain means that the record may appear later: then it keeps the
+// record for Land.
 func (j *Shaky) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if errors.Is(j.Fails, persist.ErrUncertain) {
 		j.Lost = append(j.Lost, rec)
@@ -144,7 +145,7 @@ func (j *Shaky) Begin(ctx context.Context, rec persist.Record) (persist.Record, 
 	return j.Journal.Begin(ctx, rec)
 }
 
-// Land begins the lost records, unless a record stands there already.
+// Land begins the lost records, as a write that arrives late. A record that stands already stays as it is.
 func (j *Shaky) Land(t *testing.T) {
 	t.Helper()
 	for _, rec := range j.Lost {

@@ -18,7 +18,7 @@ type Leasing struct {
 // Attach attaches to this process alone.
 func (l *Leasing) Attach(create func() any) any { return l.Attachment.Attach(create) }
 
-// NewLeasing returns j as another process sees it.
+// NewLeasing returns j as another process sees it: with leases, so that one process at a time has an operation.
 func NewLeasing(j *memory.Journal) persist.Journal { return &Leasing{Journal: j, Claimer: j} }
 
 // FairLeasing is a Leasing with DueTimes: on it Run gives each origin its turn.
@@ -32,7 +32,7 @@ func (f *FairLeasing) DueTimes(ctx context.Context, q persist.Query) ([]persist.
 	return f.To.DueTimes(ctx, q)
 }
 
-// NewFairLeasing returns j as another process sees it, for a fair Run.
+// NewFairLeasing returns j as another process sees it, with leases and with the DueTimes that a fair Run (a part of the workers for each origin) needs.
 func NewFairLeasing(j *memory.Journal) persist.Journal {
 	return &FairLeasing{Leasing{Journal: j, Claimer: j}, j}
 }
@@ -44,7 +44,7 @@ type Freezing struct {
 	from, To time.Time
 }
 
-// Freeze freezes the process after a time, for this length.
+// Freeze makes the process miss its renewals of leases, as if it stood still: from now plus after, for this length. See Renew.
 func (f *Freezing) Freeze(after, length time.Duration) {
 	f.from = time.Now().Add(after)
 	f.To = f.from.Add(length)

@@ -47,8 +47,8 @@ func (s *Shop) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// order takes an order, once for each number; it answers 409 to another one of the same number. lost is true if the answer must be lost: the next
-// Lose answers are.
+// order takes an order, once for each number: any further one with the number gets a 409. lost is true if the answer to a new order must be lost: that of the next
+// Lose ones is.
 func (s *Shop) order(w http.ResponseWriter, req *http.Request) (lost bool) {
 	s.Posts++
 	var order map[string]any
@@ -68,7 +68,7 @@ func (s *Shop) order(w http.ResponseWriter, req *http.Request) (lost bool) {
 	return s.Lose >= 0
 }
 
-// list answers a lookup by the order number.
+// list answers a lookup by the order number: with the list of the orders found, empty if Hide is set, or with a 500 if Broken is.
 func (s *Shop) list(w http.ResponseWriter, req *http.Request) {
 	s.Gets++
 	if s.Broken {
@@ -99,7 +99,8 @@ func (s *Shop) ForgetOrChange(how *Shop) {
 	}
 }
 
-// ByNumber returns the profile of the test's shop. It knows no keys: a client finds its order by the number in the body.
+// ByNumber returns the profile of the test's shop. The shop protects by the order's number in the body, and not by keys: it answers 409 to a second order, and a
+// client finds the first one by its number.
 func ByNumber() *profile.Profile {
 	p := profile.Draft07()
 	p.Name = "shop"
@@ -124,7 +125,8 @@ func Promising(cfg *oncehttp.Config) {
 // OrderOne is an order for the shop.
 const OrderOne = `{"number":"A/1&x","amount":100}`
 
-// LostOrder returns a client after the loss of its order, under the key "k", on the way to the shop. Later requests reach the shop.
+// LostOrder returns a client after the loss of its order, under the key "k", on the way to the shop: the outcome is unknown to it. Later requests reach the shop.
+// The other results are the client's transport and its journal.
 func LostOrder(t *testing.T, through *Shop, change func(*oncehttp.Config)) (*oncehttp.Client, *wiretest.Crashing, persist.Journal) {
 	t.Helper()
 	lost := true

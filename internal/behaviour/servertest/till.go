@@ -39,7 +39,7 @@ func Effects(s *mockserver.Server) int { return s.Ledger().Snapshot().Effects }
 // Order is a payment with a reference: a second key for it breaks a rule of the server.
 const Order = `{"reference":"o1","amount":100}`
 
-// InDoubt sends an order. Its outcome must be unknown.
+// InDoubt sends an order, and fails the test unless its outcome is unknown. The caller makes the server or the connection fail before.
 func InDoubt(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	t.Helper()
 	_, err := c.DoKey(Pay(t, Order), key)
@@ -48,7 +48,7 @@ func InDoubt(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	}
 }
 
-// Tickets returns a till with tokens, and the transport to it.
+// Tickets returns a till (a mock server) that hands out one-time tokens as keys, and the transport to it. change, if it is not nil, changes the server's Config.
 func Tickets(t *testing.T, change func(*mockserver.Config)) (*mockserver.Server, *http.Transport) {
 	t.Helper()
 	cfg := mockserver.Config{Profile: Ticketed(), OperationPointer: "/reference", RequireKey: true}

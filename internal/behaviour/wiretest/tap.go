@@ -23,7 +23,8 @@ type Tap struct {
 	Conns   int // accepted so far
 }
 
-// serve reads the requests of one connection, keeps each as it came on the wire for the test, and gives it the next prepared answer, or 200.
+// serve answers the requests of one connection, and keeps each as it came on the wire. The n-th request of the test gets the n-th answer, or OK200. An empty answer,
+// and one that begins with ThenHangUp, ends the connection.
 func (p *Tap) serve(conn net.Conn) {
 	defer conn.Close()
 	p.mu.Lock()

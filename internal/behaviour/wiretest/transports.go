@@ -34,7 +34,8 @@ type Crashing struct {
 	Lose    func(req *http.Request) bool // the request does not arrive
 }
 
-// RoundTrip implements [http.RoundTripper]. It calls At first. If Lose reports true, it returns ErrLost and sends nothing.
+// RoundTrip implements [http.RoundTripper]. It calls At first. If Lose reports true, it returns ErrLost and sends nothing; to the client it looks as if the request
+// may have arrived.
 func (c *Crashing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.At != nil {
 		c.At(req)

@@ -94,7 +94,8 @@ func (r *Reply) response(req *http.Request) *http.Response {
 	return resp
 }
 
-// Then replaces the rest of the script by these replies to the next requests.
+// Then replaces the script by these replies. A reply answers the send with its number, from the first one on, and the last reply all further ones: one reply given
+// alone answers the next requests.
 func (w *Wire) Then(replies ...Reply) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
