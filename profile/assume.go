@@ -111,8 +111,8 @@ func orNothing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// assume sets the value of an assumption in p. name is one of Assumptions, and Sources is not nil. After an error p
-// is not to be used.
+// assume sets the value of an assumption in p; the value then counts as the caller's, and no longer as a source's. name is one of Assumptions, and Sources is not
+// nil. After an error p is not to be used.
 func assume(p *Profile, name, value string) error {
 	if part, found := strings.CutPrefix(name, "stored."); found {
 		return assumeStored(&p.Stored, part, value)

@@ -28,8 +28,7 @@ const (
 	digits = "0123456789"
 )
 
-// checkHead checks name, version and sources. Like each check here it returns the first error; that of a fact does not name the
-// fact, which the caller adds.
+// checkHead checks name and version of a profile, and each of its sources. It returns the first error, with the name of the member.
 func checkHead(p *Profile, sources map[string]Source) error {
 	switch {
 	case p.Name == "" || strings.Trim(p.Name, lower+digits+".-") != "" || p.Name[0] == '.' || p.Name[0] == '-' || len(p.Name) > nameBytesMax:

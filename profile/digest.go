@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// digest returns the digest of the facts of p: see Profile.FactsDigest.
+// digest returns the digest of the facts of p by which answers are read: profiles with equal digests read each answer alike. It has 24 hexadecimal digits. hidesMark
+// stands before them if the profile has verdicts, so that a 2xx proves nothing by its status: see HidesOutcomes.
 func digest(p *Profile) string {
 	h, mark := sha256.New(), ""
 	if len(p.Verdicts) > 0 {
@@ -30,7 +31,7 @@ func readsAnswers() []string {
 	}
 }
 
-// compared returns the fact's value as it is compared in a digest: its JSON, with "null" for an empty list.
+// compared returns the fact's value as it is compared in a digest: its JSON, with "null" for an empty list, so that this equals one that is left out.
 func (f *fact) compared(p *Profile) string {
 	if text := f.text(p); text != "[]" {
 		return text

@@ -49,7 +49,7 @@ const (
 	useTighter = "used where it is stricter than what holds without it"
 )
 
-// facts returns all facts of a file in reading order, without name, version, title and sources. lookup comes after
+// facts returns the members of a profile file in reading order, each with its field and its check: all but name, version, title and sources. lookup comes after
 // already_done, since its check needs it.
 func facts() []fact {
 	return append(append(requestFacts(), answerFacts()...), otherFacts()...)
@@ -170,7 +170,7 @@ func (f *fact) text(p *Profile) string {
 // doubted are the statements of a file that do not count as written.
 type doubted []Statement
 
-// has reports whether a fact was loaded with a source too weak to be used as it is.
+// has reports whether the fact of this name was loaded from a source too weak for it to be used as it is.
 func (d doubted) has(name string) bool {
 	return slices.ContainsFunc(d, func(s Statement) bool { return s.Name == name })
 }

@@ -158,8 +158,9 @@ func (f *file) fact(fact *fact) error {
 	return f.weigh(fact, source, to)
 }
 
-// weigh reduces a fact to the part that its source allows, and notes the source: see the package comment. The fact must just have been read into the
-// profile. to is the pointer of fact.part. An assumption for a fact that needs a source is an error.
+// weigh reduces a fact, just read into the profile, to the part that its source allows, and notes the source. An assumption for a fact that needs a source is an
+// error. A fact of a secondary source is kept in Doubted as it was stated, and fact.doubted makes its field more cautious; held counts the matchers that this adds
+// to Unclear. to is the pointer of fact.part.
 func (f *file) weigh(fact *fact, source Source, to any) error {
 	switch {
 	case source.Confidence == Assumed && !fact.assumed && !(fact.name == "carrier" && f.p.Carrier.Place == Nowhere):

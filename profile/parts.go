@@ -12,7 +12,7 @@ const (
 	Yes                 // the API confirms it
 )
 
-// String is "unknown", "no" or "yes".
+// String returns "unknown", "no" or "yes".
 func (f Fact) String() string {
 	switch f {
 	case No:

@@ -16,8 +16,9 @@ const (
 	StateComplete State = "complete" // ready, and nothing is Unknown
 )
 
-// State returns the reliability of the profile, by the facts of primary sources and official pages. An API without keys is
-// ready: each request is sent once, and held in case of doubt. The draft's profile, of no API, is partial.
+// State returns the reliability of the profile, by the facts of primary sources and official pages: refused if the place of the key is unknown, partial if NotReady
+// names a fact, complete if nothing is Unknown, else ready. An API without keys is ready: each request is sent once, and held in case of doubt. The draft's profile,
+// of no API, is partial.
 func (p *Profile) State() State {
 	switch {
 	case p.Carrier.Place == Nowhere:

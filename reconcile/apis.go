@@ -29,7 +29,7 @@ type list struct {
 	HasMore bool              `json:"has_more"` // Stripe's only
 }
 
-// Stripe returns a Func for Stripe's v1 API. It reads the list of objects created since the operation was first sent
+// Stripe returns a Func for Stripe's v1 API, to find out what became of a held operation. It reads the list of objects created since the operation was first sent
 // (created[gte], on the operation's own path), and takes the only object with the request's own value at the JSON pointer
 // unique, such as "/metadata/order". The value must identify the order, or better this attempt at it: two objects with it
 // leave the operation held. The values at same, such as "/amount" and "/currency", must be equal, too.
@@ -119,7 +119,7 @@ func (a *Asker) page(ctx context.Context, rec *persist.Record, query url.Values)
 	return page, nil
 }
 
-// Increase returns a Func for Increase. It asks by the key itself: each list has a filter idempotency_key, and one key makes at
+// Increase returns a Func for Increase, to find out what became of a held operation. It asks by the key itself: each list has a filter idempotency_key, and one key makes at
 // most one object in all of Increase (https://increase.com/documentation/idempotency-keys). The values at same, such as
 // "/amount", must be equal in request and object, since the key may have been used for another request. An operation held
 // as a mismatch stays held.
@@ -143,7 +143,7 @@ func (a Asker) Increase(same ...string) Func {
 	}
 }
 
-// GoCardless returns a Func for GoCardless. It fetches the resource created under the key, named by the last answer:
+// GoCardless returns a Func for GoCardless, to find out what became of a held operation. It fetches the resource created under the key, named by the last answer:
 // links.conflicting_resource_id of a 409 with reason idempotent_creation_conflict (github.com/gocardless/gocardless-nodejs).
 // With any other last answer the operation stays held: GoCardless has no lookup by key.
 func (a Asker) GoCardless() Func {

@@ -121,7 +121,7 @@ func happened(body []byte, note string) oncehttp.Resolution {
 	}
 }
 
-// ByReference returns a Func that asks by the profile's own lookup, Profile.Reference: by an order number or another
+// ByReference returns a Func, to find out what became of a held operation. It asks by the profile's own lookup, Profile.Reference: by an order number or another
 // reference in the request. It copies p, which must not be nil. A profile without a Reference, and a request without the number, leave
 // the operation held.
 func (a Asker) ByReference(p *profile.Profile) Func {

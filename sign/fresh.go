@@ -56,7 +56,8 @@ type nonces struct {
 	young, older map[string]struct{}
 }
 
-// newNonces returns an empty store of used nonces, with the defaults of f filled in. Negative values are errors.
+// newNonces returns an empty store of used nonces, by which a request that is played again is recognised. Zero fields of f get the defaults. Negative values are
+// errors.
 func newNonces(f Freshness) (*nonces, error) {
 	if f.MaxAge < 0 || f.MaxNonces < 0 {
 		return nil, fmt.Errorf("sign: a MaxAge of %v or a MaxNonces of %d is negative", f.MaxAge, f.MaxNonces)
@@ -71,8 +72,9 @@ func newNonces(f Freshness) (*nonces, error) {
 	return n, nil
 }
 
-// accept checks a timestamp by the clock, and uses up a nonce of 1 to nonceBytesMax bytes. Call it after all other checks: a
-// refused request must not use up its nonce. One lock covers both steps, so that no nonce is forgotten between them.
+// accept checks a timestamp by the clock (ErrTime), and uses up a nonce of 1 to nonceBytesMax bytes; ErrReplayed means that it was used before, or that no more can
+// be remembered. Call it after all other checks: a refused request must not use up its nonce. One lock covers both steps, so that no nonce is forgotten between
+// them.
 func (n *nonces) accept(nonce string, at time.Time) error {
 	if nonce == "" || len(nonce) > nonceBytesMax {
 		return fmt.Errorf("%w: its nonce is empty or longer than %d bytes", ErrSignature, nonceBytesMax)
@@ -96,8 +98,8 @@ func (n *nonces) accept(nonce string, at time.Time) error {
 	return nil
 }
 
-// age drops nonces of signatures that are too old to be accepted again. They are kept in two generations, and the older one goes as a whole. The
-// caller holds the lock.
+// age drops nonces of signatures that are too old to be accepted again. They are kept in two generations, and the older one goes as a whole. A generation lasts
+// 2*maxAge, since a timestamp may be ahead by maxAge and behind by as much. The caller holds the lock.
 func (n *nonces) age() {
 	lifetime := 2 * n.maxAge
 	switch passed := time.Since(n.began); {

@@ -87,7 +87,8 @@ func (m Message) Verifier(f Freshness) (Verify, error) {
 	}, nil
 }
 
-// fill returns a copy with the defaults filled in, or the error of the first wrong field. It does not check Key.
+// fill returns a copy with the defaults filled in, or the error of the first wrong field. It spells the parameters of one signature, so that a Label, KeyID or Tag
+// that cannot be spelled is found now. It does not check Key.
 func (m Message) fill() (*Message, error) {
 	if m.KeyHeader == "" {
 		m.KeyHeader = DefaultKeyHeader

@@ -105,7 +105,8 @@ func readParameter[T int64 | string](params *httpsfv.Params, name string, value 
 	return nil
 }
 
-// agrees returns an error if the parameters alg, keyid and tag of a signature are not those of the Message.
+// agrees returns an error if the parameters alg, keyid and tag of a signature are not those of the Message. An absent alg agrees; an absent keyid or tag does not,
+// if the Message has one.
 func (m *Message) agrees(p *parameters) error {
 	switch {
 	case p.alg != nil && *p.alg != string(m.Key.algorithm):

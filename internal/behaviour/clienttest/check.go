@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// ExactlyOne checks err: it is an *oncehttp.Error, matches exactly one verdict, and its effect follows from the verdict.
+// ExactlyOne checks err: it is an *oncehttp.Error, matches exactly one verdict (ErrNoEffect, ErrFinal or ErrOutcomeUnknown), and its effect follows from the
+// verdict.
 func ExactlyOne(t *testing.T, err error) {
 	t.Helper()
 	var e *oncehttp.Error
@@ -31,8 +32,8 @@ func ExactlyOne(t *testing.T, err error) {
 	}
 }
 
-// Refused fails the test unless err has exactly one verdict of this module (an error such as ErrOutcomeUnknown), and matches all errors of is. If it is an
-// *oncehttp.Error, it must also have the operation's state.
+// Refused fails the test unless err is an *oncehttp.Error with exactly one verdict (as ExactlyOne checks) and with the operation's state, and matches all errors of
+// is.
 func Refused(t *testing.T, err error, state persist.State, is []error) {
 	t.Helper()
 	ExactlyOne(t, err)
