@@ -5,7 +5,8 @@ import "github.com/oncehttp/oncehttp/persist"
 // This file holds the answers to callers before the end of a record is written (persist.LateFinisher), and the
 // wait of other calls for the record.
 
-// lateFinisher returns the journal as a persist.LateFinisher; nil if it cannot wait with the end of a record.
+// lateFinisher returns the journal as a persist.LateFinisher, by which the end of a record may be written after the callers have it; nil if the journal cannot do
+// so, or only embeds one that can.
 func lateFinisher(j persist.Journal) persist.LateFinisher {
 	late, _ := j.(persist.LateFinisher)
 	if late != nil && late.FinishesLate() != j { // it embeds one, and may have a Finish of its own

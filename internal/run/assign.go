@@ -14,7 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Assign implements oncehttp.Client.Assign: it gives an operation under no account to one.
+// Assign implements oncehttp.Client.Assign: it gives an operation under no account to the account of ctx. chosen has the options of the call, such as the record as
+// the person saw it.
 func (c *Client) Assign(ctx context.Context, key string, chosen Chosen) error {
 	const name = "assign"
 	ctx, leave, err := c.visitKey(ctx, "Assign", name, key)

@@ -155,7 +155,8 @@ const (
 	hopsMax      = 3 // same-origin 307 and 308 within one attempt
 )
 
-// positive sets *v to def if *v is zero. A negative *v is an error with its name.
+// positive sets *v to def if *v is zero. If *v is negative, it sets *errp to an error with the name of the field, unless *errp is an error already: the first one
+// counts.
 func positive[T int | int64 | time.Duration](errp *error, name string, v *T, def T) {
 	switch {
 	case *v == 0:

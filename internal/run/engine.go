@@ -102,7 +102,7 @@ func newEngine(c *Client, common *shared) *engine {
 	return e
 }
 
-// tellOnce sends on a channel of one element, unless it was told already. It never waits.
+// tellOnce sends a signal on a channel of one element, and never waits. While an earlier signal is there unread, it does nothing: one is enough.
 func tellOnce(told chan<- struct{}) {
 	select {
 	case told <- struct{}{}:

@@ -16,7 +16,8 @@ import (
 // eraseName is the call in errors.
 const eraseName = "erase"
 
-// Erase implements oncehttp.Client.Erase: it takes all out of an ended operation that no second effect depends on.
+// Erase implements oncehttp.Client.Erase: it empties the record of an ended operation, and leaves only what prevents a second effect. chosen has the options of the
+// call, such as the record as the person saw it.
 func (c *Client) Erase(ctx context.Context, key string, chosen Chosen) error {
 	ctx, leave, err := c.visitKey(ctx, "Erase", eraseName, key)
 	if err != nil {

@@ -140,7 +140,7 @@ func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-// hasLast reports whether Last adds something to Cause.
+// hasLast reports whether Last, the error of the last attempt, says something that Cause does not.
 func (e *Error) hasLast() bool {
 	return e.Last != nil && !(errors.Is(e.Last, e.Cause) && errors.Is(e.Cause, e.Last))
 }
@@ -150,7 +150,7 @@ func (e *Error) Is(target error) bool {
 	return target == e.sentinel() || slices.Contains(e.Said.why, target)
 }
 
-// sentinel returns the verdict as an error.
+// sentinel returns the error that stands for the verdict: ErrNoEffect, ErrFinal or ErrOutcomeUnknown.
 func (e *Error) sentinel() error {
 	switch e.Said.verdict {
 	case operation.NoEffect:
@@ -236,13 +236,14 @@ type subject struct {
 	reference string
 }
 
-// nothing returns the subject of an error about a call under key that began nothing, where the journal had nothing before either: the error may say
-// "not sent".
+// nothing returns the subject of an error (what the error tells of its operation) about a call under key that began nothing, where the journal had nothing before
+// either: the error may say "not sent".
 func nothing(key string) subject {
 	return subject{key: key, standing: operation.None, known: operation.Unread}
 }
 
-// unclear returns the subject of an error about an operation under key in an unknown state: the error must say that it may take effect.
+// unclear returns the subject of an error (what the error tells of its operation) about an operation under key in an unknown state: the error must say that it may
+// take effect.
 func unclear(key string) subject { return subject{key: key, sent: true} }
 
 // unclearTo returns the subject of an error about an operation in an unknown state. The error has the key only if the caller may see it: call says whether the key

@@ -132,8 +132,8 @@ func tellNotBegun(ctx context.Context, c *Client, took *stopwatch, op *preparedR
 	return err
 }
 
-// notBegun returns the event of a call that began nothing, because of err. It has the key that the error names: a generated key may be of no use to a
-// caller. op may be nil: the request was not read.
+// notBegun returns the event of a call that began nothing, because of err. call is the number of the call, took has its times. The event has the key that the error
+// names: a generated key may be of no use to a caller. op may be nil: the request was not read.
 func notBegun(op *preparedRequest, call uint64, took *stopwatch, err error) *Event {
 	e := &Event{Call: call, Took: took.read()}
 	if op != nil && op.rec != nil {

@@ -46,7 +46,8 @@ func sealedJournal(ctx context.Context, j persist.Journal) error {
 	return checkForm(standing)
 }
 
-// checkForm returns persist.ErrSealed if the journal's note says that its records are sealed: a record in clear must not be written beside them.
+// checkForm returns persist.ErrSealed if standing, the journal's note about its records, says that they are sealed: a record in clear must not be written beside
+// them. An empty note says nothing.
 func checkForm(standing []byte) error {
 	if text := string(standing); text != "" && text != persist.FactPlain {
 		return fmt.Errorf("%w: the journal is sealed; open it with its keys (package persist/seal)", persist.ErrSealed)

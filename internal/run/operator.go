@@ -78,7 +78,7 @@ func (c *Chosen) is(rec *persist.Record) bool {
 	return true
 }
 
-// Lookup implements oncehttp.Client.Lookup: it returns the record of a key.
+// Lookup implements oncehttp.Client.Lookup: it returns the record of a key. chosen has the options of the call, such as the account to look in.
 func (c *Client) Lookup(ctx context.Context, key string, chosen Chosen) (persist.Record, error) {
 	ctx, leave, err := c.visitKey(ctx, "Lookup", "lookup", key)
 	if err != nil {
@@ -88,7 +88,8 @@ func (c *Client) Lookup(ctx context.Context, key string, chosen Chosen) (persist
 	return c.lookup(ctx, "lookup", key, chosen)
 }
 
-// Settle implements oncehttp.Client.Settle: it ends an operation with the effect that a person has found out.
+// Settle implements oncehttp.Client.Settle: it ends an operation with the effect that a person has found out. An unknown effect ends nothing: then it only reports
+// whether there is such an operation. chosen has the options of the call, such as the record as the person saw it.
 func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Chosen) error {
 	ctx, leave, err := c.visitKey(ctx, "Settle", "settle", key)
 	if err != nil {
@@ -121,7 +122,8 @@ func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Ch
 // errUnseen is the cause of an error for an act on an operation seen by nobody (acts.LacksLook).
 var errUnseen = errors.New("say with AsSeen as what it was seen: a worker may have sent it since")
 
-// Abandon implements oncehttp.Client.Abandon: it ends an operation with an unknown effect.
+// Abandon implements oncehttp.Client.Abandon: it gives an operation up, and ends it with the effect "unknown". With chosen.Undo, it first asks the API to undo a
+// possible effect. chosen has the further options of the call, such as a note.
 func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 	ctx, leave, err := c.visitKey(ctx, "Abandon", "abandon", key)
 	if err != nil {

@@ -89,8 +89,8 @@ func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record, unb
 	return nil, free, nil
 }
 
-// awaitEnd waits for the end of an earlier operation to be written, since a caller may have its answer before. It waits until this process
-// has written it, and for another process a while.
+// awaitEnd waits for the end of an earlier operation to be written, since a caller may have its answer before. It waits until this process has written it; if
+// another process has the lease, it looks endTries times at most. Then rec is the record as it was read last.
 func (b *admission) awaitEnd(ctx context.Context, rec *persist.Record) {
 	for tries := 0; !rec.State.Final() && tries < endTries; tries++ {
 		if tries > 0 {

@@ -100,7 +100,7 @@ func requestTrouble(err error) error {
 	}[e.Trouble]
 }
 
-// sanitized removes URLs and quotes from a foreign error. errors.Is still works.
+// sanitized removes URLs and quotes from the text of a foreign error, since they may hold secrets. errors.Is still works.
 func sanitized(err error) error { return sanitize.Error(err) }
 
 // closeBody closes the body of a request that is not sent, if it has one.

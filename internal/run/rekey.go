@@ -162,8 +162,7 @@ func (k rekey) interrupted(rec *persist.Record) error {
 	return failed
 }
 
-// failed returns the error for a failure of the journal. The Rekey may have done a part of its work: called
-// again, it goes on.
+// failed returns the error for a failure err of the journal. It does not rule out an effect: the Rekey may have done a part of its work. Called again, it goes on.
 func (k rekey) failed(key string, err error) error {
 	return outrun(rekeyName, &persist.Record{ID: persist.ID{Key: key}, MaybeSent: true}, err)
 }

@@ -81,8 +81,8 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 	return found, nil
 }
 
-// nearest returns the first of these generations of old that has an operation; "" if none has. own is left out. It looks for all of them at once: most do not
-// exist, and one look after the other would take long in a slow journal. Errors: the journal's.
+// nearest returns the first of these keys of other tries of old (generations) that has an operation; "" if none has. own is left out. It looks for all of them at
+// once: most do not exist, and one look after the other would take long in a slow journal. Errors: the journal's.
 func (s successor) nearest(old *persist.Record, generations []string, own string) (string, error) {
 	// One element for each look, so that they need no lock.
 	exists, errs := make([]bool, len(generations)), make([]error, len(generations))
@@ -375,7 +375,8 @@ func (s successor) unstopped(old, next *persist.Record) error {
 // errBegunElsewhere refuses to begin an operation once more at a place that it has left.
 var errBegunElsewhere = errors.New("an earlier call has begun the operation in its place, and Client.Assign has given that to an account since")
 
-// failed returns the error for a failure of the journal. The act may have done a part of its work.
+// failed returns the error for a failure err of the journal. It does not rule out an effect: the act (such as a Redrive or a Rekey) may have done a part of its
+// work.
 func (s successor) failed(old *persist.Record, err error) error {
 	if errors.Is(err, errElsewherePlace) {
 		return err

@@ -18,7 +18,7 @@ import (
 // RoundTripper sends requests of callers of plain HTTP.
 type RoundTripper struct{ c *Client }
 
-// Transport returns the RoundTripper of c.
+// Transport returns the RoundTripper of c: it sends a request that is declared an operation as one, and any other as net/http does.
 func (c *Client) Transport() RoundTripper { return RoundTripper{c} }
 
 // BeginsOperations marks this type, and does nothing. New refuses a Transport with this method, since such a Transport begins operations itself.

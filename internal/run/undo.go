@@ -61,7 +61,7 @@ func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note
 	return held, undone(status, note), nil
 }
 
-// undone returns the note of an operation after an answer with this status to its undo.
+// undone returns the note for the record of an operation that the API was asked to undo: the status of its answer, before the person's own note. note may be empty.
 func undone(status int, note string) string {
 	text := fmt.Sprintf("undo answered %03d", status)
 	if note != "" {

@@ -13,7 +13,8 @@ import (
 // unsettleName is the call in errors.
 const unsettleName = "unsettle"
 
-// Unsettle implements oncehttp.Client.Unsettle: it takes a settlement back, and returns the record before it.
+// Unsettle implements oncehttp.Client.Unsettle: it takes a settlement back, and returns the record as it was settled. chosen has the options of the call, such as
+// the record as the person saw it.
 func (c *Client) Unsettle(ctx context.Context, key, reason string, chosen Chosen) (was persist.Record, err error) {
 	ctx, leave, err := c.visitKey(ctx, "Unsettle", unsettleName, key)
 	if err != nil {
@@ -38,8 +39,8 @@ type unsettle struct {
 	reason string // for the record
 }
 
-// do takes the settlement back, and then looks once more for the next generation: a Do may have begun it
-// meanwhile. If it has, the settlement is put back. It returns the record as it was settled.
+// do takes the settlement back, and then looks once more for the next generation (a later try): a Do may have begun it meanwhile. If it has, the settlement is put
+// back. It returns the record as it was settled; if an earlier call, cut off since, has taken the settlement back already, the record as it is now.
 func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err error) {
 	rec, err := u.journal.Get(u.ctx, id)
 	if err == nil {
@@ -80,7 +81,7 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 	}
 }
 
-// reopened returns the record as acts.ReopenedRecord, without its lease.
+// reopened returns the record after the settlement was taken back (acts.ReopenedRecord): held for a person, and without a lease. It writes nothing.
 func (u unsettle) reopened(rec *persist.Record) persist.Record {
 	next := acts.ReopenedRecord(rec, u.reason, u.now().Round(0))
 	u.unstamp(&next)

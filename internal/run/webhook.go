@@ -110,7 +110,7 @@ func (j eventJournal) Has(ctx context.Context, rec *persist.Record) bool {
 	return mine.Match(rec)
 }
 
-// listed lists records for an event.
+// listed yields the records that q selects, for the search for the operation of an event. A closed client yields one error.
 func (j eventJournal) listed(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		ctx, leave, err := j.c.visit(ctx, "Webhook")

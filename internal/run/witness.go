@@ -82,12 +82,12 @@ func (w *witness) testify(ctx context.Context, seen persist.Record, evidence *pe
 	return seen, acts.TestifiesNothing, errChanges
 }
 
-// provenBy returns the cause of an error for an act against the evidence of a record.
+// provenBy returns the cause of the error for a person's act that contradicts the evidence in a record: an event of the API proves that the operation happened.
 func provenBy(rec *persist.Record) error {
 	return fmt.Errorf("an event of the API proves that it happened (%s %s); Resume settles it so", rec.Evidence.Type, rec.Evidence.Event)
 }
 
-// contradictedBy returns the cause of an error about a record whose end its evidence contradicts; nil: none does.
+// contradictedBy returns the cause of an error about a record whose end is contradicted by its evidence, an event of the API; nil if none contradicts it.
 func contradictedBy(rec *persist.Record) error {
 	if op := operation.OpOf(rec, 0); !op.IsContradicted() {
 		return nil
@@ -136,7 +136,7 @@ func (x existing) endProven() *result {
 	return &result{answer: a}
 }
 
-// testified tells of evidence stored in a record.
+// testified tells Config.Observe and the log that an event of the API, now stored in the record, proves the operation's effect.
 func (w *witness) testified(ctx context.Context, rec *persist.Record) {
 	event := eventOf(EventWitnessed, rec, w.calls.Number(), newStopwatch(w.cfg))
 	event.Rule = ruleOfEvidence
