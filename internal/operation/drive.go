@@ -42,8 +42,8 @@ type Means struct {
 	LeastDelay time.Duration // likewise
 }
 
-// With returns g with the facts that follow from the record, and from m, the means of client and profile. An operation begun with AskFirst (a lookup before a send in
-// doubt) is looked up by every client. (Invariants 19, 30 and 50.)
+// With returns g, the facts for a series of attempts, with those that follow from the record, and from m, the means of client and profile. An operation begun with
+// AskFirst (a lookup before a send in doubt) is looked up by every client whose profile has a lookup. (Invariants 19, 30 and 50.)
 func (g Given) With(rec *persist.Record, m Means) Given {
 	g.AskFirst = (m.AsksFirst || rec.AskFirst) && m.Finds
 	g.OwnKey = rec.KeyOfOneCall() && m.RandomKeys
@@ -185,8 +185,8 @@ func (d *course) Spent() Spent {
 	return Spent{before.Attempts + d.attempts, before.InFlight + d.inFlight, before.Sends + d.sends, before.Source || d.source}
 }
 
-// late returns the proof of an operation never sent, after the time for its first send. One begun by this call counts as not sent, and goes. Any other one is held as
-// expired, also one whose send was promised meanwhile by an Enqueue: somebody expects it. (Invariants 2, 8 and 18.)
+// late returns the proof of an operation never sent, after the time for its first send. One begun by this call counts as not sent, and its record is forgotten. Any
+// other one is held as expired, also one whose send was promised meanwhile by an Enqueue: somebody expects it. (Invariants 2, 8 and 18.)
 func (d *course) late() Proof {
 	if d.given.Created && !d.op.Enqueued {
 		return Proof{Kind: ProvesUnsent}

@@ -17,7 +17,7 @@ type Answer struct {
 	Status int
 }
 
-// Proof returns the proof of the attempts so far.
+// Proof returns the proof of the attempts so far: what their answers together say about the effect.
 func (p *proofs) Proof() Proof { return p.proof }
 
 // InDoubt reports whether some attempt may have had an effect, and no answer has settled that since.

@@ -63,8 +63,8 @@ func exchangeLine(x, before *Exchange, n int) string {
 	return strings.Join(parts, "  ")
 }
 
-// callerNote names the sender, if it is not the first caller: the sender's
-// credential is not in the report. Caller is "", "none" or "second".
+// callerNote names the sender of a request, if it is not the first caller: the sender's credential is not in the report. Caller is "" for the first caller,
+// "second", or "none" for a request without credentials.
 func callerNote(x *Exchange) string {
 	switch x.Caller {
 	case "":

@@ -187,7 +187,7 @@ type Run struct {
 	Count int    `json:"count"` // the number of repetitions
 }
 
-// New returns an empty report of a kind in the current schema.
+// New returns an empty report in the current schema. kind says what was tested: KindCheck (a server) or KindReferee (a client).
 func New(kind string) *Report { return &Report{Schema: Schema, Kind: kind} }
 
 // NewMessage keeps at most bodyMax bytes of the body, as text. It copies the

@@ -34,8 +34,8 @@ func tryLines(r *Report, c *Case) []string {
 	return append(s.head(), lines...)
 }
 
-// showing returns the exchanges to show the finding, in the order of their start:
-// the marked ones, else all, unless there are too many.
+// showing returns the exchanges to show the finding, in the order of their start: the marked ones, else all, if these are not too many. It returns none for a case
+// without a failure or a warning.
 func showing(c *Case) []*Exchange {
 	if c.Verdict != Fail && c.Verdict != Warn {
 		return nil

@@ -21,7 +21,7 @@ const (
 	Observe Level = "observe"
 )
 
-// Levels returns all levels, heaviest first.
+// Levels returns all levels of a case (how much depends on it), heaviest first.
 func Levels() []Level { return []Level{Safety, Liveness, Must, Should, Policy, Observe} }
 
 // Valid reports whether l is one of Levels.
@@ -82,7 +82,7 @@ const (
 	None     Witness = "none"     // effects were not looked at
 )
 
-// Witnesses returns all witnesses, strongest first.
+// Witnesses returns all witnesses (ways in which effects are counted), strongest first.
 func Witnesses() []Witness { return []Witness{Counted, Listed, Inferred, None} }
 
 // Valid reports whether w is a known kind of witness, the way in which effects were counted: one of Witnesses.

@@ -119,8 +119,8 @@ func otherScopes(a, b *persist.Record) bool {
 	return false
 }
 
-// Unassigned returns the accounts with the meaning "no account" beside an account: without the one of ContextWithAccount, and without a
-// name. Headers selecting an account stay.
+// Unassigned returns the accounts under which an operation of this account may stand from before the program named it: the account without the one of
+// ContextWithAccount, and no account at all. Both mean "no account". Scopes from headers stay in each.
 func Unassigned(account string) (none []string) {
 	name, scopes := persist.SplitAccount(account)
 	inside := len(scopes) > 0 && scopes[0][0] == ""
@@ -136,5 +136,5 @@ func Unassigned(account string) (none []string) {
 	return none
 }
 
-// Unassigned returns the accounts that mean "no account" beside that of the call, see the function Unassigned.
+// Unassigned returns the accounts under which an operation of the call may stand from before the program named its account: see the function Unassigned.
 func (n *Named) Unassigned() (none []string) { return Unassigned(n.Account) }

@@ -15,7 +15,8 @@ import (
 // writesBytesMax bounds the body read by Writes. The GetBody of a copy for functions of the user has a bound of its own.
 const writesBytesMax = 10 << 20
 
-// Writes implements oncehttp.Writes: it reports whether a request is a write that needs a key.
+// Writes implements oncehttp.Writes: it reports whether a request is a POST or PATCH that needs a key. Queries of GraphQL, requests for OAuth tokens, and those for
+// streams of events alone need none. In doubt, as when the body cannot be read again, it returns true.
 func Writes(req *http.Request) bool {
 	if req == nil {
 		return false
