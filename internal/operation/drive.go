@@ -43,7 +43,7 @@ type Means struct {
 }
 
 // With returns g, the facts for a series of attempts, with those that follow from the record, and from m, the means of client and profile. An operation begun with
-// AskFirst (a lookup before a send in doubt) is looked up by every client whose profile has a lookup. (Invariants 19, 30 and 50.)
+// AskFirst (a lookup before a send in doubt) is looked up by every client with such a lookup in its profile. (Invariants 19, 30 and 50.)
 func (g Given) With(rec *persist.Record, m Means) Given {
 	g.AskFirst = (m.AsksFirst || rec.AskFirst) && m.Finds
 	g.OwnKey = rec.KeyOfOneCall() && m.RandomKeys
