@@ -40,7 +40,8 @@ func Main() {
 	os.Exit(Run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// untilSignal returns a context that the first signal ends. The second one kills. A SIGHUP that is ignored, as under nohup, stays ignored.
+// untilSignal returns a context that the first signal ends, so that the attempts under way can come to their end. The second one kills. A SIGHUP that is ignored, as
+// under nohup, stays ignored.
 func untilSignal() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -161,8 +161,9 @@ func (u *units) agree(m *money, r *exportRow) bool {
 // scale counts the compared operations whose amounts would agree by other units than the given ones.
 type scale struct{ compared, minorThere, minorHere int }
 
-// add counts a compared operation, and whether its amount would agree with cents on one side and major units on the other. At the end, hint tells if all would. agree
-// compares the amount in given units. An amount that is written with decimals is in no cents: ours and theirs say that those of a side have none.
+// add counts a compared operation, and whether its amount would agree with cents on one side and major units (such as euros) on the other. At the end, hint names
+// these units if all would. agree compares the amount in given units. ours and theirs are true if no amount of that side is written with decimals: one with decimals
+// is not in cents.
 func (s *scale) add(agree func(units) bool, ours, theirs bool) {
 	s.compared++
 	if theirs && agree(units{theirs: UnitMinor, ours: UnitMajor}) {

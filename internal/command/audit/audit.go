@@ -263,8 +263,8 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	return terminal.JoinExit(nil, ses.Close())
 }
 
-// sides compares both sides: first every operation of the journal with its rows in the exports, then every row that no operation has taken. Before that, it marks the
-// rows of operations done here.
+// sides compares both sides: first every operation of the journal with its rows in the exports, then every row that no operation has taken. Before that, it marks
+// the rows of operations done here, so that no other operation with the same reference takes them.
 func (a *audit) sides(ctx context.Context, ses *session.Session) error {
 	a.gone = goneKeys(ctx, ses, a.theirs)
 	err := a.markDone(ctx, ses)

@@ -14,7 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// ours compares every operation of the journal.
+// ours compares every operation of the journal that the arguments KEY of the command select with its rows in the exports. The rows of the other operations are
+// taken, so that they are not reported as rows of no operation. A KEY that selects nothing is an error.
 func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 	q, used := a.flags.Query(), make([]bool, len(a.flags.keys))
 	err := session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
@@ -64,7 +65,8 @@ func (a *audit) others(ctx context.Context, ses *session.Session) error {
 	return err
 }
 
-// noSuchKey returns the error for a KEY that no operation has, with the only key that it may mean.
+// noSuchKey returns the error for a KEY, text, that selects no operation. If exactly one operation has a key that may be meant, such as one that ends with the text,
+// the error names it.
 func (a *audit) noSuchKey(ctx context.Context, ses *session.Session, text string) error {
 	meant, many := "", 0
 	err := session.EachRecord(ctx, ses, a.flags.Query(), func(rec *persist.Record) error {
@@ -82,7 +84,8 @@ func (a *audit) noSuchKey(ctx context.Context, ses *session.Session, text string
 	return fmt.Errorf("no operation of the journal has a key such as %q; each export needs --against before its name", words.Clip(text))
 }
 
-// generations reports an operation done here in two generations.
+// generations prints a finding if an operation done here was done in an earlier generation, too. (A generation is a further try, under a new key, after a refusal.)
+// Both may have taken effect.
 func (a *audit) generations(ctx context.Context, ses *session.Session, rec *persist.Record) error {
 	old, err := session.DoneBefore(ctx, ses, a.declines, rec)
 	if err != nil || old == "" {
@@ -94,7 +97,7 @@ func (a *audit) generations(ctx context.Context, ses *session.Session, rec *pers
 	})
 }
 
-// leave takes the rows of an operation that KEY does not select, so that they are not foreign.
+// leave takes the rows of an operation that no KEY of the command selects, so that they are not reported as foreign (rows of no operation here).
 func (a *audit) leave(rec *persist.Record) error {
 	reference, why := a.referenceOf(rec)
 	if why != "" {
@@ -105,8 +108,8 @@ func (a *audit) leave(rec *persist.Record) error {
 	return err
 }
 
-// markDone marks the rows of every operation done here, where several operations may have one reference: the generations of a key have, and
-// they are not read in an order that would tell it in time.
+// markDone marks the rows of every operation done here, before the operations are compared. It is needed with --reference alone: several operations may have one
+// reference, as the generations of a key (its tries, under new keys) do, and one that is not done must not be blamed for the row of another that is.
 func (a *audit) markDone(ctx context.Context, ses *session.Session) error {
 	if a.flags.reference == "" {
 		return nil // a key has one operation
@@ -135,7 +138,8 @@ func isDone(res results.Result) bool {
 	return res == results.Done || res == results.Accepted || res == results.Duplicate
 }
 
-// found counts a finding and prints it. Keys of findings may share a prefix: found notes them for a hint, unless --reference is given.
+// found counts a finding by its kind, and prints it. Without --reference it also notes the key or text that the other side lacks: one side may have all keys behind
+// a prefix, and a hint at the end says so.
 func (a *audit) found(x Finding) error {
 	switch {
 	case a.flags.reference != "":
@@ -148,7 +152,8 @@ func (a *audit) found(x Finding) error {
 	return a.print(x)
 }
 
-// compare compares one operation with its rows.
+// compare compares one operation of the journal with its rows in the exports, and prints what it finds. The rows count as taken then, so that they are not reported
+// as rows of no operation. A row with a word of failure, such as "refunded", is a finding of its own. The error is one of reading or printing.
 func (a *audit) compare(rec *persist.Record) error {
 	here := a.stateOf(rec)
 	x := Finding{Key: rec.Key, Here: string(here.result)}
@@ -200,7 +205,8 @@ type stateHere struct {
 	unread  bool // as isUnread says; it counts as done
 }
 
-// stateOf returns the state of an operation in the journal.
+// stateOf returns the state of an operation in the journal: in doubt (its effect is unknown, or it is held for a person), done, or neither. unread is set for one of
+// the done: the API confirmed it, and the answer was not kept, so that it may have been a decline.
 func (a *audit) stateOf(rec *persist.Record) stateHere {
 	s := stateHere{result: a.resultOf(rec)}
 	s.unread = isUnread(rec, s.result)
@@ -209,7 +215,8 @@ func (a *audit) stateOf(rec *persist.Record) stateHere {
 	return s
 }
 
-// compareRows compares an operation that is not in doubt with its rows of something done; there is one at least.
+// compareRows compares an operation that is not in doubt with its rows of something done; there is one at least. It prints a finding if both sides disagree: one has
+// it as not done, the row belongs to another operation, there are several rows, or the amounts differ. x has what is common to these findings.
 func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows []indexedRow) error {
 	if !here.done && a.theirs.done.has(rows[0].number) {
 		return nil // the rows are those of another operation with this reference
@@ -258,8 +265,8 @@ func (a *audit) conflict(rec *persist.Record, x Finding, rows []indexedRow) erro
 	return a.found(x)
 }
 
-// spend takes a row of each type for an operation done here, and reports whether there was one not taken by another
-// operation.
+// spend takes a row of each type (the column --type, such as payment or refund) for an operation done here. It returns false if all of these rows were taken by
+// other operations, so that none is left for this one.
 func (a *audit) spend(rows []indexedRow) bool {
 	types := map[string]bool{}
 	for _, r := range rows {
@@ -311,14 +318,14 @@ const (
 	unreadAnswer  = "its answer was too long to be kept, so that --declined cannot be looked up in it, and "
 )
 
-// blind reports an operation as not auditable, with the reason.
+// blind prints the finding that an operation is not auditable: what would be compared is not known any more. why is the reason.
 func (a *audit) blind(x Finding, why string) error {
 	x.Finding, x.Why = NotAuditable, why
 	return a.found(x)
 }
 
-// referenceOf returns the operation's text in the column --match; why is the reason if
-// it is not known.
+// referenceOf returns the text by which the rows of an operation are found in the column --match: its key or, with --reference, a field of its request. why is the
+// reason if it is not known, and "" if it is.
 func (a *audit) referenceOf(rec *persist.Record) (reference, why string) {
 	switch {
 	case a.flags.reference == "" && rec.Erased:
@@ -335,8 +342,8 @@ func (a *audit) referenceOf(rec *persist.Record) (reference, why string) {
 	return reference, why
 }
 
-// amounts compares the requested amount with those of the rows; one row of a type
-// has to agree.
+// amounts compares the requested amount with those of the rows; one row has to agree. It prints a finding if none does, or if the requested amount is not known.
+// Without --amount it does nothing.
 func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error {
 	if a.flags.amount == "" {
 		return nil
@@ -357,7 +364,7 @@ func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error
 	return a.found(x)
 }
 
-// partFailed parts the rows counted as done from those with a word of failure.
+// partFailed parts the rows into those counted as done and those with a word of failure, such as "refunded".
 func partFailed(rows []indexedRow) (done, failed []indexedRow) {
 	for _, r := range rows {
 		if r.Failed != "" {
@@ -369,7 +376,7 @@ func partFailed(rows []indexedRow) (done, failed []indexedRow) {
 	return done, failed
 }
 
-// failed reports the rows of an operation with a word of failure.
+// failed prints a finding for each of the rows, which all have a word of failure. x has what is common to these findings.
 func (a *audit) failed(x Finding, rows []indexedRow) error {
 	for _, r := range rows {
 		x.There, x.Next = r.where(), ""
@@ -381,7 +388,8 @@ func (a *audit) failed(x Finding, rows []indexedRow) error {
 	return nil
 }
 
-// foreign reports a row not taken by any operation.
+// foreign prints a finding for a row that belongs to no operation here. A row outside the compared time is left out, and one near its beginning or end is only an
+// "edge": its operation may be on the other side of it.
 func (a *audit) foreign(r indexedRow) error {
 	if a.outside(r.At) {
 		return nil

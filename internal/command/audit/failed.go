@@ -50,7 +50,7 @@ func looksFailed(cell string) bool {
 // undoneWords are words for what took effect, and was taken back.
 var undoneWords = []string{"refunded", "reversed", "chargeback", "disputed"}
 
-// looksUndone reports whether the cell of a status says so, such as "refunded".
+// looksUndone reports whether the cell of a status column says that something was done and taken back, such as "refunded".
 func looksUndone(cell string) bool {
 	return looksFailed(cell) && slices.ContainsFunc(wordsOf(cell), func(w string) bool { return slices.Contains(undoneWords, w) })
 }
@@ -58,7 +58,8 @@ func looksUndone(cell string) bool {
 // takenBack is the step for such a row.
 const takenBack = "it took effect, and was taken back there: find out why, before anything is sent for it under another key"
 
-// saysNothingDone sets the finding of a row with a word of failure in this cell, such as "status=failed".
+// saysNothingDone sets the kind, the reason and the next step of the finding about a row that says of itself that it failed or was taken back. failed is the cell
+// with that word, such as "status=failed".
 func (x *Finding) saysNothingDone(failed string) {
 	x.Finding, x.Why = Failed, "the row says that it is of nothing done"
 	if _, cell, _ := strings.Cut(failed, "="); looksUndone(cell) {

@@ -35,7 +35,9 @@ func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) 
 	return a.found(x)
 }
 
-// missing reports an operation if it is done here and not in the exports. others are its rows not counted as done.
+// missing prints a finding for an operation that is done here, and that no row of the exports has as done; with done false it prints nothing. others are its rows
+// not counted as done. A new request is advised only if neither side shows that the operation may have been done under another spelling or key, or may still be
+// done.
 func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []indexedRow) error {
 	if len(others) > 0 {
 		x.There = others[0].where()
@@ -93,7 +95,7 @@ func (a *audit) notDone(rec *persist.Record, x *Finding, others []indexedRow) bo
 
 const newKey = "send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key and --new-journal"
 
-// statusOf returns the cell of the first row whose status is not selected, such as "status=pending"; nil if there is no such row.
+// statusOf returns the cell of the first row whose status is not selected by --where, such as "status=pending", and that row; "" and nil if there is no such row.
 func statusOf(others []indexedRow) (cell string, row *indexedRow) {
 	for i := range others {
 		if column, _, _ := strings.Cut(others[i].Not, "="); isStatus(column) {
@@ -113,7 +115,8 @@ func theirWord(others []indexedRow) string {
 	return fmt.Sprintf("the provider has it as %q", cell)
 }
 
-// maybeDeclined reports whether a pruned answer may have been one of --declined.
+// maybeDeclined reports whether an operation that counts as done may be one of --declined (a success whose text says that the business said no). That cannot be
+// looked up any more, since its answer was pruned.
 func (a *audit) maybeDeclined(rec *persist.Record) bool {
 	return len(a.declines) > 0 && rec.Swept && rec.State == persist.StateConfirmed && rec.Status < http.StatusBadRequest
 }

@@ -17,7 +17,8 @@ type prefixes struct {
 
 const prefixTriesMax = 200 // keys looked at, of each side
 
-// rests calls try with what follows each ":" of a key, and returns the text before the first one for which it is true.
+// rests looks for a prefix of a key: it calls try with what follows each ":" or "/", and returns the text up to the first of them for which try is true; "" if there
+// is none.
 func (p *prefixes) rests(key string, try func(string) bool) string {
 	for at := range len(key) {
 		if (key[at] == ':' || key[at] == '/') && at+1 < len(key) && try(key[at+1:]) {
@@ -27,7 +28,8 @@ func (p *prefixes) rests(key string, try func(string) bool) string {
 	return ""
 }
 
-// absent takes a key of the journal that the export lacks.
+// absent takes a key of the journal that the export lacks, and keeps the prefix without which the export has it, for a hint. theirs reports whether the export has a
+// text. Nothing is tried once a prefix is known, or after some hundred keys.
 func (p *prefixes) absent(key string, theirs func(string) bool) {
 	if p.here == "" && p.there == "" && p.tries < prefixTriesMax {
 		p.tries++
@@ -50,7 +52,8 @@ func (a *audit) behindPrefix(key string, x *Finding) bool {
 	return true
 }
 
-// foreign takes a text of the export that no operation here has.
+// foreign takes a text of the export that is no key here, and keeps the prefix or quotes without which it is one, for a hint. Nothing is tried once a prefix is
+// known, or after some hundred texts.
 func (p *prefixes) foreign(match string) {
 	if p.here != "" || p.there != "" || p.tries >= 2*prefixTriesMax {
 		return
@@ -62,7 +65,7 @@ func (p *prefixes) foreign(match string) {
 	}
 }
 
-// hint returns a line about the prefix; "" if there is none.
+// hint returns a line that says by which prefix, or by quotes, the keys of the two sides differ; "" if no such difference was found.
 func (p *prefixes) hint() string {
 	switch {
 	case p.here != "":

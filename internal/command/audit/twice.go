@@ -8,7 +8,7 @@ import (
 
 // This file holds the rows of an export that seem to be of one operation twice.
 
-// double returns the rows of the first type with more than one row; nil if there is none.
+// double returns all rows of the first type that has more than one row, such as two payments; nil if no type has. The type is the column of --type.
 func double(rows []indexedRow) []indexedRow {
 	for _, first := range rows {
 		same := slices.DeleteFunc(slices.Clone(rows), func(r indexedRow) bool { return r.Type != first.Type })

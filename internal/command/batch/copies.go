@@ -193,8 +193,8 @@ type copied struct {
 	differing     string
 }
 
-// standing looks for the operations of some rows of the input in a journal, by their keys. found counts those with the row's request, and those with another request to
-// the same API. It is used to find out whether the file was sent before.
+// standing looks for the operations of some rows of the input in a journal, by their keys. found counts those with the row's request, and those with another request
+// to the same API; its first and other are the numbers of the first such rows, 0 if there is none. It is used to find out whether the file was sent before.
 func (s *survey) standing(ctx context.Context, journal persist.Journal, rows []sampled) (found copied, err error) {
 	ids := make([]persist.ID, len(rows))
 	for i := range rows {

@@ -34,7 +34,8 @@ func isNoted(folder string, at place.Place) bool {
 	return !at.IsFile() || !strings.HasSuffix(at.Path, ".db") || !terminal.SamePath(filepath.Dir(at.Path), folder)
 }
 
-// argFrom returns the value of --journal that names the journal from every folder.
+// argFrom returns the value of --journal that names the journal from every folder, for a note that later runs read: the path of a file is made absolute, as is that
+// of a file behind @, which holds the URL of a server. A URL stays.
 func argFrom(at place.Place) (string, error) {
 	name, inFile := strings.CutPrefix(at.Arg, "@")
 	switch {
@@ -97,7 +98,7 @@ func (b *batch) noteJournal(at place.Place) error {
 	return errors.Join(err, f.Close())
 }
 
-// sayNotNoted says that the journal could not be noted.
+// sayNotNoted warns the user, if err is not nil, that the journal could not be noted beside the input: a later run with another journal would not know of it.
 func (b *batch) sayNotNoted(err error) {
 	if err != nil {
 		b.note("%s: its --journal cannot be noted beside it (%v): a run without it, or with another, would send the rows once more", b.in.Name, words.Pathless(err))
@@ -114,7 +115,7 @@ func unreadNoted(b *batch, text string, err error) string {
 		b.in.Name, words.ShellQuote(text), words.ShellQuote(filepath.Join(b.in.Folder(), notedName)), words.OneLine(err))
 }
 
-// spread returns about most of the rows, evenly spread.
+// spread returns about as many of the rows as most says, evenly spread over all of them, so that a search of a large input stays short.
 func spread(rows []sampled, most int) []sampled {
 	if len(rows) <= most {
 		return rows

@@ -42,7 +42,7 @@ func (b *batch) queueOf(r *input.Row, queues []chan job) chan<- job {
 }
 
 // doInTurn sends a row, and returns its result line. With --ordered-by, it waits for another process that is sending the row. It does not send a row behind one with
-// the same value of --ordered-by that has not ended: a later run would send that one after it.
+// the same value of --ordered-by that is in doubt, or was rejected and may be sent again: a later run would send that one after it.
 func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
 	if b.plan.orderedBy < 0 {
 		return b.do(ctx, j)

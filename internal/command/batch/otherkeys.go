@@ -240,8 +240,8 @@ func eachOfNewest(ctx context.Context, ses *session.Session, most int, see func(
 	return nil
 }
 
-// newestBut returns a Seq (the journal's number of a record, which grows) behind which about most records follow. It finds the highest Seq in use by bisection, since a
-// journal has no call for it.
+// newestBut returns a Seq (the journal's number of a record, which grows) behind which about most records follow. It finds the highest Seq in use by bisection,
+// since a journal has no call for it. No Seq reaches 1<<53, the bound of the search.
 func newestBut(ctx context.Context, journal persist.Journal, most int) uint64 {
 	none := func(after int) bool {
 		for _, err := range journal.List(ctx, persist.Query{AllAccounts: true, After: uint64(after)}) {

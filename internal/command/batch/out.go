@@ -52,7 +52,8 @@ func (f *batchFlags) checkKept(in *input.File, p *plan, s terminal.Streams) erro
 	return errors.New(what + "; --append adds to it, --overwrite replaces it")
 }
 
-// holdsOurs reports whether the file of --out may be replaced: it is missing, empty, no regular file, or its first and its last line belong to rows of this input.
+// holdsOurs reports whether the file of --out may be replaced: it is missing, empty, no regular file, or its first and its last line belong to rows of this input. A
+// single line that a run did not finish is taken for one of ours by its beginning.
 func (f *batchFlags) holdsOurs(in *input.File, p *plan) (bool, error) {
 	file, err := os.Open(f.out)
 	if errors.Is(err, os.ErrNotExist) {

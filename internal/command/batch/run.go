@@ -112,7 +112,8 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	return b.conclude(ctx, stopped, err)
 }
 
-// work does the rows from jobs.
+// work does the rows from jobs until they end: it calls do, which sends a row and returns its result line, then counts the line and hands it to the printer. A row
+// that another process is sending is put off, and a row that the end of the batch stopped before its send counts as not tried.
 func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Context, *job) results.Line) {
 	for j := range jobs {
 		if ctx.Err() != nil || !b.breaker.begin(ctx) {
@@ -194,7 +195,8 @@ func (b *batch) report(r *input.Row, l *results.Line, text results.Placed) {
 	b.lines <- text
 }
 
-// do sends one row, or returns the line of a row not to be sent.
+// do sends one row, and returns its result line. It sends nothing if the journal or a wait forbids it: with --generation after a try that was not refused for
+// certain, for a key that this run's profile does not trust, and before the time that the server named. Then the line says so.
 func (b *batch) do(ctx context.Context, j *job) results.Line {
 	r := &j.row
 	if b.plan.generation > 1 {
@@ -218,7 +220,8 @@ func (b *batch) do(ctx context.Context, j *job) results.Line {
 var errRestoredUnprotected = errors.New("the API has no keys, so that a row that was sent between the backup and the restore would be done twice, under the same key, too; " +
 	"compare the file with the API's own list (oncehttp audit), take out what is there, and say --yes; nothing was sent")
 
-// unprotectedRestore reports whether a run is refused with errRestoredUnprotected. sayRestored was called before.
+// unprotectedRestore reports whether a run is refused: the journal was restored from a backup, and the API has no keys, so that rows lost with it would take effect
+// twice. With --yes it is not. sayRestored, which finds the restore, was called before.
 func (b *batch) unprotectedRestore() bool {
 	return b.tally.Restored && b.plan.profile.Carrier.Place == profile.Nowhere && !b.flags.yes
 }
@@ -233,7 +236,8 @@ func (b *batch) sayRestored(ctx context.Context) error {
 	return err
 }
 
-// anyUnfinished reports whether the journal holds a pending operation of the batch's account.
+// anyUnfinished reports whether the journal holds a pending operation of the batch's account. If it has none, a row need not be looked up for a wait before its
+// send. The error is one of the journal.
 func (b *batch) anyUnfinished(ctx context.Context) (bool, error) {
 	query := persist.Query{Account: b.survey.account, States: []persist.State{persist.StatePending}}
 	for _, err := range b.session.Journal.List(ctx, query) {
@@ -245,8 +249,8 @@ func (b *batch) anyUnfinished(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// notDue honours a wait asked for by the server in an earlier run. It waits for up to --max-retry-after. A longer
-// wait leaves the row for a later run.
+// notDue honours a wait asked for by the server in an earlier run. It waits for up to --max-retry-after, and returns false: the row may be sent. For a longer wait,
+// or if ctx ends, it returns the row's line and true: the row is left to a later run.
 func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation))
 	wait := time.Until(rec.NextAttempt)
@@ -268,7 +272,8 @@ func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 	}, true
 }
 
-// send sends a row under the key of this generation, and returns its line.
+// send sends a row under the key of this generation (try), and returns its result line. An answer or an error of the call is in that line. An error after which the
+// journal takes nothing more stops the batch.
 func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.Line {
 	key := b.plan.keyOf(r, generation)
 	ctx, end := b.wire.seated(ctx)
@@ -308,7 +313,8 @@ func (b *batch) fatal() []error {
 	return []error{persist.ErrClosed}
 }
 
-// conclude prints the summary, and returns the exit status of the run as an error.
+// conclude prints the summary and the next steps, and returns the exit status of the run as an error. The cause of stopped says what stopped the batch, and ctx has
+// ended after a signal. printing is the error of the output; nil: none.
 func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	b.tally.NotTried = b.survey.rows - b.tally.Rows
 	b.bar.finish()

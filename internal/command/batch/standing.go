@@ -157,8 +157,8 @@ func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results
 	return rec.Profile
 }
 
-// nameDifferences adds the names of the differing fields to the line of a row, if the row's key is in the journal
-// with another request; or, of the same request, the key that a person has begun in its place.
+// nameDifferences adds to the line of a row why its key is taken: the names of what differs, if the journal has the key with another request or, if it is the same
+// request, the key that a person has begun in its place. If that one succeeded, its line replaces l.
 func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.Key, generation int, l *results.Line) {
 	rec, err := b.lookup(ctx, key)
 	if err != nil {

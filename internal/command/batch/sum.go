@@ -35,7 +35,7 @@ func (f *batchSums) bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.expectSums, "expect-sum", nil, "refuse a file of any other --sum: 1234.50 or, with --currency, EUR=1234.50 for each; may be repeated")
 }
 
-// expected returns the sums of --expect-sum, by currency.
+// expected returns the sums of --expect-sum, by currency; that of a sum without one is "". A sum that cannot be read, or is given twice, is an error.
 func (f *batchSums) expected() (map[string]*results.Decimal, error) {
 	sums := map[string]*results.Decimal{}
 	for _, text := range f.expectSums {
@@ -58,7 +58,7 @@ func (f *batchSums) expected() (map[string]*results.Decimal, error) {
 	return sums, nil
 }
 
-// set checks the flags, and puts the fields needed from each row into the plan.
+// set checks the flags, and has the amount and currency read from each row: p.sum and p.currency become the numbers of their fields, or -1 if the flag is not given.
 func (f *batchSums) set(p *plan, needs *input.RowNeeds) error {
 	p.sum, p.currency = -1, -1
 	switch {

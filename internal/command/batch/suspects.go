@@ -71,7 +71,8 @@ func (s *suspects) add(found suspect) {
 	s.list = append(s.list, found)
 }
 
-// addsUp compares the amount of a row with the sum of all rows above, and with sum, that of the rows above in its currency.
+// addsUp keeps a row as the likely total of the file in s.total if its amount is the sum of all rows above, or of the rows above in its currency. It is a suspect if
+// no row follows. rows and sum are the number and the sum of the rows in that currency.
 func (s *suspects) addsUp(r *readRow, amount *results.Decimal, rows int, sum *results.Decimal) {
 	s.total = suspect{}
 	is := func(rows int, sum *results.Decimal) bool { return rows > 1 && amount.Equals(sum) && amount.Sign() != 0 }
@@ -114,7 +115,8 @@ func (s *suspects) see(r *readRow, p *plan) error {
 	return s.alike.add(e)
 }
 
-// amount looks at the amount of a row: that of --sum, or else the column or member "amount".
+// amount reads the amount of a row (that of --sum, or else the column or member "amount"), and keeps the row as a suspect if it is negative, zero, a sum of rows
+// above, written as 1e3, or has too many decimals. Without --sum, a text that is no number is kept for conclude.
 func (s *suspects) amount(r *readRow, p *plan) {
 	text, d := r.Amount, r.amount
 	if p.sum >= 0 {
@@ -152,8 +154,8 @@ func (s *suspects) amount(r *readRow, p *plan) {
 	}
 }
 
-// partialSum looks for a row that is called a sum with more words, as "Subtotal ACME", and whose amount is that of the rows since the last such row, or of all rows that are
-// none.
+// partialSum keeps a row as a suspect if it is called a sum with more words, as "Subtotal ACME", and its amount is that of the rows since the last such row, or of
+// all rows that are none: it may be a total, and would be paid as one more. d is the row's amount.
 func (s *suspects) partialSum(r *readRow, d *results.Decimal) {
 	is := r.Total != ""
 	if !is && r.NamesTotal != "" && d.Sign() != 0 && (d.Equals(&s.part) || d.Equals(&s.bare)) {
@@ -168,7 +170,8 @@ func (s *suspects) partialSum(r *readRow, d *results.Decimal) {
 	s.bare.Add(d)
 }
 
-// noNumber keeps a cell that is not read as a number. It is a suspect if others of the file are: see conclude.
+// noNumber keeps a row whose amount is not read as a number; err says why. conclude makes it a suspect if other rows have numbers. If none has, the column may have
+// other texts on purpose, and only the first one with digits becomes a suspect.
 func (s *suspects) noNumber(r *readRow, text string, err error) {
 	why := "has no amount, and would be sent so"
 	if text = strings.TrimSpace(text); text != "" {
@@ -189,7 +192,7 @@ func (s *suspects) noNumber(r *readRow, text string, err error) {
 	}
 }
 
-// fraction looks for an amount with more decimals than its currency has.
+// fraction keeps a row as a suspect if its amount d has more decimals than its currency has.
 func (s *suspects) fraction(r *readRow, d *results.Decimal, text string) {
 	currency := cmp.Or(r.currency, strings.ToUpper(strings.TrimSpace(r.Row.Currency)))
 	if digits, known := results.MinorDigits(currency); known && !d.IsWhole(digits) {
@@ -246,7 +249,8 @@ func withoutGaps(text string) string {
 	return b.String()
 }
 
-// conclude compares the rows with each other. It is called once, when all rows have been seen.
+// conclude adds the suspects that are known only after the last row: a total at the end, amounts that are no numbers, and keys that differ in their spelling alone.
+// It sorts all of them by row, and is called once.
 func (s *suspects) conclude() error {
 	if s.total.row > 0 {
 		s.add(s.total)
@@ -268,7 +272,8 @@ func (s *suspects) conclude() error {
 	return err
 }
 
-// compare finds the entries with the same key and another body. why gets the number and the line of the first of them.
+// compare adds a suspect for each entry of by that has the key of an earlier entry and another body, as two keys that are the same without capitals. why is the text
+// for messages, with places for the number and the line of the earlier row.
 func (s *suspects) compare(by *sorter, why string) error {
 	var first entry
 	has := false

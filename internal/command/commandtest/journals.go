@@ -66,7 +66,8 @@ func Prune(t *testing.T, journal string) {
 	}
 }
 
-// SeenAs returns KEY@SEEN of an operation, as a listing shows it.
+// SeenAs returns KEY@SEEN of an operation, as a listing shows it: the key, and a digest of the record. A command that gets it leaves the operation alone if it has
+// changed since.
 func SeenAs(t *testing.T, journal, key string, flags ...string) string {
 	t.Helper()
 	var v view.Record
@@ -111,8 +112,8 @@ func ShortDir(t *testing.T) string {
 	return dir
 }
 
-// Readers makes roles with the right to read a journal on a server and nothing else, as granted in docs/journals.md. For the URL of the
-// journal it returns the URLs of the roles.
+// Readers makes roles with the right to read a journal on a server and nothing else, as granted in docs/journals.md. It returns the URLs by which these roles open
+// the journal, by a description of each for the name of a subtest.
 func Readers(t *testing.T, journal string) map[string]string {
 	t.Helper()
 	u, err := url.Parse(journal)

@@ -33,7 +33,7 @@ func Servers() map[string]server {
 	}
 }
 
-// URL returns the address of the server: see [testport.Server].
+// URL returns the address of the server: that of the environment variable for it, else the standard one. Where no server listens there, the test is skipped.
 func (s server) URL(t *testing.T) *url.URL {
 	t.Helper()
 	u, err := url.Parse(testport.Server(t, s.variable, s.standard))
@@ -109,7 +109,7 @@ func MustExec(t *testing.T, db *sql.DB, statement string) {
 	}
 }
 
-// Records returns the table of a journal, and a pool able to find it.
+// Records returns a pool of connections to the database of a journal on a server, and the name of the table of its records there.
 func Records(t *testing.T, journal string) (*sql.DB, string) {
 	t.Helper()
 	u, err := url.Parse(journal)
@@ -124,7 +124,8 @@ func Records(t *testing.T, journal string) (*sql.DB, string) {
 	return SQLDB(t, "pgx", u.String()), schema + ".record"
 }
 
-// BeginOpen begins the operation of a POST in a transaction, and leaves the transaction open.
+// BeginOpen begins the operation of a POST in a transaction, as a program beside the command does, and leaves the transaction open: until its end, which the test
+// makes, nobody else sees the record.
 func BeginOpen(t *testing.T, journal, target, key string) *sql.Tx {
 	t.Helper()
 	db, table := Records(t, journal)

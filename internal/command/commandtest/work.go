@@ -115,7 +115,7 @@ func StartWork(t *testing.T, args ...string) *working {
 	return w
 }
 
-// Next returns the next line, and false at the end.
+// Next returns the next result line that the command work has printed; false at the end of its output.
 func (w *working) Next(t *testing.T) (results.Line, bool) {
 	t.Helper()
 	text, err := w.lines.ReadString('\n')
@@ -125,7 +125,7 @@ func (w *working) Next(t *testing.T) (results.Line, bool) {
 	return Ran{Out: text}.Only(t), true
 }
 
-// Ask asks /healthz.
+// Ask asks the running command work for its health, at /healthz, and returns the status and the counts of the answer.
 func (w *working) Ask(t *testing.T) (status int, now work.Counts) {
 	t.Helper()
 	resp, err := http.Get(w.health)
@@ -139,7 +139,7 @@ func (w *working) Ask(t *testing.T) (status int, now work.Counts) {
 	return resp.StatusCode, now
 }
 
-// Scrape asks /metrics.
+// Scrape returns the metrics of the running command work, which it asks for at /metrics.
 func (w *working) Scrape(t *testing.T) string {
 	t.Helper()
 	resp, err := http.Get(strings.TrimSuffix(w.health, "healthz") + "metrics")
@@ -164,7 +164,8 @@ func (w *working) Stop(t *testing.T, signal syscall.Signal) int {
 	return Status(t, w.Cmd)
 }
 
-// EndLeases ends the leases of a killed process. It returns their number; for a file it returns zero.
+// EndLeases ends the leases of a killed process (its claims to operations, which else last for a time), so that another process goes on with them at once. It
+// returns their number; for a file it returns zero, since a file has none.
 func EndLeases(t *testing.T, journal string) (n int) {
 	t.Helper()
 	if !strings.Contains(journal, "://") {

@@ -154,7 +154,7 @@ func (l *log) add(rec *persist.Record, now time.Time) error {
 	return err
 }
 
-// line returns the line of the log about a record forgotten at now. If the journal is sealed, so is the line.
+// line returns the line of the log about a record forgotten at now. If the journal is sealed (encrypted), so is the line.
 func (l *log) line(rec *persist.Record, now time.Time) ([]byte, error) {
 	o := operationOf(rec, now)
 	if l.sealer != nil {

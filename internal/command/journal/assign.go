@@ -288,8 +288,8 @@ func (a *assigning) conclude() error {
 	return &terminal.ExitError{Status: a.status, Err: fmt.Errorf("%d of %d not assigned", a.refused, a.refused+a.assigned)}
 }
 
-// findSeen returns the operation that the user names by KEY or KEY@SEEN; SEEN is a digest of the record as the user saw it. The first word of generated keys may be
-// left out. A key that itself ends like @SEEN is found first.
+// findSeen returns the operation that the user names by KEY or KEY@SEEN, with that SEEN: a digest of the record as the user saw it; "" if none was given. The first
+// word of generated keys may be left out. A key that itself ends like @SEEN is found first.
 func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, error) {
 	key, seen := session.SplitSeen(text)
 	for _, prefix := range []string{"", words.KeyPrefix} {

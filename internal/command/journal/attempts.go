@@ -6,8 +6,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// look prepares a record for display by see, which takes the leases of dead processes off. If it took one off, look keeps the time until which that process's send may
-// still be on its way, so that attempts can say that more may have been made.
+// look prepares a record for display by see, which takes the leases (claims to send an operation) of dead processes off. If it took one off, look keeps the time
+// until which that process's send may still be on its way, so that attempts can say that more may have been made.
 func look(see interface{ Set(rec *persist.Record) }, rec *persist.Record) {
 	leased := rec.LeaseOwner != ""
 	see.Set(rec)
@@ -24,9 +24,9 @@ func (c clock) attempts(rec *persist.Record) string {
 	return fmt.Sprint(rec.Attempts)
 }
 
-// uncounted reports whether an operation may have had attempts that are not in its record: those of a process that died, or of one that is sending
-// it. Attempts are recorded with the end of their run. In a journal without leases a record does not tell who has died: then only its first run, and
-// one that was recorded, is known to have ended.
+// uncounted reports whether an operation may have had attempts that its record does not count: those of a process that died, or of one that is sending it. Attempts
+// are recorded at the end of a run. In a journal without leases (claims of processes) a record does not tell who has died: then the count is complete only if there
+// was a single run (Drives), and it is recorded.
 func (c clock) uncounted(rec *persist.Record) bool {
 	switch {
 	case !rec.MaybeSent || rec.State.Final():

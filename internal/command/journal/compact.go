@@ -105,8 +105,9 @@ func removeLeft(temporary string) {
 	}
 }
 
-// copyJournal writes every operation and fact of a journal to a new file called name, and returns the number of operations. With --seal-key the new file is sealed by
-// the current key. The writes are not synced: replaceFile syncs the file once.
+// copyJournal writes every operation and fact of a journal to a new file called name, and returns the number of operations. With --seal-key the new file is sealed
+// by the current key. If that key hides the keys of operations, an erased operation is an error: its key is not known any more. The writes are not synced:
+// replaceFile syncs the file once.
 func copyJournal(ctx context.Context, ses *session.Session, name string) (int, error) {
 	secret, err := ses.Journal.Secret(ctx)
 	if err != nil {

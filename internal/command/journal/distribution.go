@@ -21,7 +21,7 @@ type distribution struct {
 // ends are the least and the greatest value of a bucket.
 type ends struct{ least, most float64 }
 
-// add adds a value to the distribution. Values within a tenth of each other share a bucket, so that memory stays small.
+// add adds a value to the distribution. Values within a tenth of each other share a bucket, so that memory stays small; all that are not above 0 share one, too.
 func (d *distribution) add(v float64) {
 	if d.counts == nil {
 		d.counts, d.ends = map[int]int{}, map[int]ends{}
@@ -54,8 +54,8 @@ func (d *distribution) addCount(n int) {
 // conclude computes the median and the 95th percentile for the output. It is called once, after the last value.
 func (d *distribution) conclude() { d.P50, d.P95 = d.percentile(0.5), d.percentile(0.95) }
 
-// percentile returns the value that the share p of the values does not exceed, from 0 to 1; 0 without values. It is not exact: values within a tenth
-// of each other are counted together.
+// percentile returns the value that the share p (from 0 to 1) of the values does not exceed; 0 without values. Of whole numbers (addCount) it is exact. Of others it
+// is not: values within a tenth of each other are counted together.
 func (d *distribution) percentile(p float64) float64 {
 	left := int(math.Ceil(p * float64(d.total)))
 	keys := make([]int, 0, len(d.counts))

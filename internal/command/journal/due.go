@@ -44,7 +44,8 @@ func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persis
 	}
 }
 
-// onlyKeys returns a journal that lists and claims only the operations of these keys, so that Resume sends no other. It has claims if the journal has them.
+// onlyKeys returns a journal that lists and claims only the operations of these keys, so that Resume sends no other. (A claim keeps other processes from sending an
+// operation.) The result implements persist.Claimer only if the journal does.
 func onlyKeys(j persist.Journal, keys []string) persist.Journal {
 	limited := keysJournal{j, keys}
 	if claimer, shared := persist.As[persist.Claimer](j); shared {
@@ -59,7 +60,8 @@ type keysClaimer struct {
 	persist.Claimer
 }
 
-// Claim implements persist.Claimer. It claims operations with one of the keys only.
+// Claim implements persist.Claimer for operations with one of the keys only. It claims up to n of them for owner, so that no other process sends them until the time
+// lease is over. now is the time by the journal's clock.
 func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (all []persist.Record, now time.Time, err error) {
 	for _, key := range j.keys {
 		var claimed []persist.Record
@@ -125,8 +127,8 @@ type prospect struct {
 	held                 heldBack // the operations that stay held as restored
 }
 
-// text returns what journal resume would do with a record: "send", or a reason against it. With --restored, an operation held since a restore counts as released, if
-// the client may send it.
+// text returns what journal resume would do with a record: "send", "settle it", "hold it", "wait" or "leave it", with the reason. With --restored, an operation held
+// since a restore counts as released, if the client may send it.
 func (p *prospect) text(rec persist.Record) string {
 	lack := p.from.lacks(&rec)
 	op := operation.OpOf(&rec, 0)

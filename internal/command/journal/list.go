@@ -325,7 +325,8 @@ func (w *jsonWriter) end() error {
 	return w.out.Flush()
 }
 
-// encodeView writes a record as one line of JSON, with its result by the declines d, the needs in parts, and KEY@SEEN if a person may still decide about it.
+// encodeView writes a record as one line of JSON, with its result by the declines d (the answers that count as refusals), the needs in parts (the conditions for a
+// client that is to send it), and KEY@SEEN if a person may still decide about it.
 func encodeView(w io.Writer, d results.Declines, rec *persist.Record, parts view.Parts) error {
 	v := exportOf(rec, parts)
 	v.Result, v.Needs = d.ResultOfRecord(rec), parts.Needs
@@ -369,8 +370,7 @@ func parseStates(names []string) ([]persist.State, error) {
 	return states, nil
 }
 
-// statusText returns the status of the last known answer, even if it was pruned,
-// or settled nothing.
+// statusText returns the status of the last known answer, even if it was pruned, or settled nothing; "-" if none is known.
 func statusText(rec *persist.Record) string {
 	status := rec.Status
 	if rec.Answer != nil {
@@ -385,8 +385,8 @@ func statusText(rec *persist.Record) string {
 	return fmt.Sprint(status)
 }
 
-// sentText reports whether a request of the operation was handed to the network: yes, no or maybe. It is "maybe" if a process died before it recorded its attempt; it
-// stays so once the next process has counted one send for it.
+// sentText reports whether a request of the operation was handed to the network: yes, no or maybe. It is "maybe" if a process died before it recorded its attempt,
+// also once the next process has counted one send for that attempt.
 func sentText(rec *persist.Record) string {
 	left := func(a persist.Attempt) bool { return a.Sent }
 	switch {

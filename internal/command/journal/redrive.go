@@ -184,7 +184,7 @@ func endText(rec *persist.Record) string {
 	return view.StateText(rec)
 }
 
-// config returns the configuration of a client that begins operations, and has no origins to send to.
+// config returns the configuration of a client that only begins operations: it has no origins to send to, so that it sends nothing.
 func (f *redriveFlags) config(p *profile.Profile) oncehttp.Config {
 	return oncehttp.Config{Profile: p, Credential: f.pin.Credential, Region: f.pin.Region, Origins: []string{}}
 }

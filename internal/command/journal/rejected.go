@@ -222,7 +222,8 @@ func sayNowhere(at place.Place, stderr io.Writer) {
 	}
 }
 
-// stuckRejected prints the rejected operations for stuck --rejected, and adds their number to the alert. With --quiet it prints nothing.
+// stuckRejected prints the rejected operations for stuck --rejected, and adds their number to the alert (the exit status for monitoring). With --quiet it prints
+// nothing.
 func (l *listFlags) stuckRejected(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
 	sel.query.States = nil // those of stuck
 	if a.flags.rejected < 0 {

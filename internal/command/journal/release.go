@@ -62,7 +62,7 @@ func (s *sender) knows(rec *persist.Record) bool {
 	return is(s.cfg.Profile) || is(builtIn) || s.cfg.ProfileOf != nil && is(s.cfg.ProfileOf(rec.Clone()))
 }
 
-// lackText returns the reason against sending a record, for the user: lack is the condition that the client does not meet.
+// lackText returns the reason against sending a record, for the user. lack is the condition that the client does not meet, such as an origin or a credential.
 func lackText(lack acts.Lack, rec *persist.Record) string {
 	switch {
 	case lack.Need == acts.Origin:

@@ -186,7 +186,8 @@ type leases struct {
 	many  int
 }
 
-// leasesOf returns a counter of leases by the clock of the journal. A journal in a file has no leases that last: its counter finds none.
+// leasesOf returns a counter of leases by the clock of the journal. A lease is the claim of a process to send an operation, until a time. A journal in a file has no
+// leases that last: its counter finds none.
 func leasesOf(ctx context.Context, ses *session.Session) (*leases, error) {
 	claimer, ok := persist.As[persist.Claimer](ses.Journal)
 	if !ok {
@@ -199,7 +200,8 @@ func leasesOf(ctx context.Context, ses *session.Session) (*leases, error) {
 	return &leases{now: now, asked: time.Now()}, nil
 }
 
-// lasts reports whether a process has a lease of an unfinished record that has not ended by the journal's clock.
+// lasts reports whether a process has a lease of an unfinished record (a claim to send it, until a time) that has not ended by the journal's clock. Without that
+// clock, as for a file, none lasts.
 func (l *leases) lasts(rec *persist.Record) bool {
 	return !l.now.IsZero() && !rec.State.Final() && rec.Leased("", l.now.Add(time.Since(l.asked)))
 }
@@ -254,8 +256,8 @@ func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest
 	return newest, err
 }
 
-// holdRestored changes an unfinished record for a restore from a backup of the time taken: it is held as maybe sent, and its lease ends. It reports whether it changed
-// anything; a repeated call does not.
+// holdRestored changes an unfinished record for a restore from a backup of the time taken: it is held as maybe sent, and its lease (the claim of a process) ends. It
+// reports whether it changed anything; a repeated call does not.
 func holdRestored(rec *persist.Record, taken time.Time) bool {
 	before := operation.OpOf(rec, 0)
 	held := acts.Restored(before, taken)

@@ -168,7 +168,8 @@ func ageEnds() [ageBuckets]time.Duration {
 	return [...]time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 }
 
-// countRecords counts the selected records, and calls see for each. Its memory does not grow with them. sums names the amount to add up.
+// countRecords counts the selected records, and calls see for each. Its memory does not grow with them. sums names the amount to add up. A record of a key that was
+// skipped, since a later generation (try) was sent in its place, is no operation, and is counted apart.
 func countRecords(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, now time.Time, see func(*persist.Record)) (*Stats, error) {
 	st := &Stats{States: map[string]int{}, Results: map[results.Result]int{}, Statuses: map[int]int{}}
 	st.totals.Name, st.read = sums.Amount, now

@@ -123,8 +123,8 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 	})
 }
 
-// listOpen lists the pending and held operations, and counts them for the alert. If the alert is quiet, it lists nothing, and takes the numbers from the journal
-// without reading records, if the journal has them.
+// listOpen lists the pending and held operations, and counts them for the alert (the exit status for monitoring). If the alert is quiet, it lists nothing, and takes
+// the numbers from the journal without reading records, if the journal has them.
 func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
 	if done, err := a.counted(ctx, ses, sel); done || err != nil {
 		return err
