@@ -170,8 +170,8 @@ func (s *suspects) partialSum(r *readRow, d *results.Decimal) {
 	s.bare.Add(d)
 }
 
-// noNumber keeps a row whose amount is not read as a number; err says why. conclude makes it a suspect if other rows have numbers. If none has, the column may have
-// other texts on purpose, and only the first one with digits becomes a suspect.
+// noNumber keeps a row whose amount is not read as a number; err says why. conclude makes a row of a CSV file a suspect if others have numbers. If none has, the
+// column may have other texts on purpose, and only the first one with digits becomes a suspect.
 func (s *suspects) noNumber(r *readRow, text string, err error) {
 	why := "has no amount, and would be sent so"
 	if text = strings.TrimSpace(text); text != "" {

@@ -127,8 +127,8 @@ type prospect struct {
 	held                 heldBack // the operations that stay held as restored
 }
 
-// text returns what journal resume would do with a record: "send", "settle it", "hold it", "wait" or "leave it", with the reason. With --restored, an operation held
-// since a restore counts as released, if the client may send it.
+// text returns what journal resume would do with a record: "send", "settle it", "hold it", "wait", "leave it" or "fail", with the reason. With --restored, an
+// operation held since a restore counts as released, if the client may send it.
 func (p *prospect) text(rec persist.Record) string {
 	lack := p.from.lacks(&rec)
 	op := operation.OpOf(&rec, 0)

@@ -283,8 +283,7 @@ type leased struct {
 	free time.Time // when the last of them is free, unless it is renewed; zero: nobody knows
 }
 
-// add counts an unfinished record if another process has its lease (a claim to send it, until a time), and keeps the time at which the last such lease ends. The
-// record was prepared for display.
+// add counts an unfinished record if another process has its lease (its claim to send), and keeps the time at which the last such lease ends.
 func (l *leased) add(rec *persist.Record, now time.Time) {
 	if rec.LeaseOwner == "" {
 		return

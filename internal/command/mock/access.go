@@ -65,7 +65,7 @@ func (f *mockFlags) checkAccess() error {
 	return nil
 }
 
-// openAccess opens the log: stdout, or a file; the log is added to the end of the file.
+// openAccess opens the log of requests: stdout, or a file, to whose end it adds. Without --access-log the log has no writer, and gets no lines.
 func (f *mockFlags) openAccess(s terminal.Streams) (*accessLog, error) {
 	l := &accessLog{left: accessBytesMax, stderr: s.Err, close: func() error { return nil }}
 	switch f.access {

@@ -66,7 +66,7 @@ type holderReply struct {
 // socketPathMax is the length of a socket's address allowed on every system.
 const socketPathMax = 100
 
-// socketOf returns the path of the socket beside the journal file path.
+// socketOf returns the path of the socket beside the journal file path. Through it other processes read a journal that a process has open.
 func socketOf(path string) string { return path + ".sock" }
 
 // Hold lets other processes read a journal file that this process has open, by a socket beside it, until Close. If the path is too long for a socket, nobody can, and

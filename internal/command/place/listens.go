@@ -101,8 +101,8 @@ func wrongListener(u *url.URL, patience time.Duration) error {
 	return found.unfit(u, wanted)
 }
 
-// unfit returns an error if a server of the kind l is not the one that the URL wants; nil if it is, or if nothing was learnt of it. wanted is the name of the wanted
-// kind.
+// unfit returns an error if a server of the kind l is not the one that the URL wants; nil if it is, or if nothing was learnt of it but that it speaks TLS. wanted is
+// the name of the wanted kind.
 func (l listener) unfit(u *url.URL, wanted string) error {
 	is := map[listener]string{listensPostgres: "PostgreSQL", listensMySQL: "MariaDB", listensRedis: "Redis"}[l]
 	switch {

@@ -49,8 +49,8 @@ func open[T any](j *VisitJournal, opts bolt.Options, work func(persist.Journal) 
 	return result, errors.Join(err, file.Close())
 }
 
-// own makes and locks the file that shows that this process lives, before the first lease is written in its name. Other processes respect the lease as long as that
-// lock is held. Without a lease in the record it does nothing.
+// own makes and locks the file that shows that this process lives, before the first lease (a claim to send an operation) is written in its name. Other processes
+// respect the lease as long as that lock is held. Without a lease in the record it does nothing.
 func (j *VisitJournal) own(rec *persist.Record) error {
 	if rec.LeaseOwner == "" || j.mine != nil {
 		return nil
@@ -60,7 +60,8 @@ func (j *VisitJournal) own(rec *persist.Record) error {
 	return err
 }
 
-// living returns a record whose lease is corrected: that of another process lasts as long as that process lives, which its locked file shows.
+// living returns a record whose lease (the claim of a process to send the operation) is corrected: that of another process lasts as long as that process lives,
+// which its locked file shows.
 func (j *VisitJournal) living(rec persist.Record) persist.Record {
 	if j.mine == nil || rec.LeaseOwner != j.mine.owner {
 		LeaseOfLiving(j.Path, &rec, time.Now())
@@ -68,8 +69,8 @@ func (j *VisitJournal) living(rec persist.Record) persist.Record {
 	return rec
 }
 
-// LeaseOfLiving corrects the lease in a record of a journal file. If its process has died, the lease is taken off. If the process is seen alive, the lease lasts for
-// VisitLease from now at least: a send may take longer than its first lease, and nobody renews a lease in the file.
+// LeaseOfLiving corrects the lease (the claim of a process to send) in a record of a journal file. If its process has died, the lease is taken off. If the process
+// is seen alive, the lease lasts for VisitLease from now at least: a send may take longer than its first lease, and nobody renews a lease in the file.
 func LeaseOfLiving(path string, rec *persist.Record, now time.Time) {
 	if rec.LeaseOwner == "" {
 		return

@@ -45,7 +45,7 @@ func errorCodes() []struct {
 	}
 }
 
-// errorOf returns the error of a line: a code for programs and a text for people.
+// errorOf returns what a printed result line says of the error of a call: a code for programs and a text for people.
 func errorOf(err error) *LineError {
 	code := "no_answer"
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) {

@@ -25,7 +25,8 @@ const (
 
 var ErrNoDecimal = errors.New("is no decimal number")
 
-// ParseDecimal reads digits, a point and digits, with a sign and an exponent if there is one, as JSON spells numbers.
+// ParseDecimal reads digits, a point and digits, with a sign and an exponent if there is one, as JSON spells numbers. The error is ErrNoDecimal for any other text,
+// and for one that is too long.
 func ParseDecimal(text string) (Decimal, error) {
 	var d Decimal
 	mantissa, exponent := text, 0

@@ -19,7 +19,8 @@ import (
 // This file looks for words against a success in an answer of 2xx. Only the API knows their meaning. So they change no result: the summary names them,
 // and the flag that gives them one.
 
-// LookForDoubt sets the doubt of a line that Judge has judged: a word of the answer against its success. replayed: the answer has the mark of a replay.
+// LookForDoubt sets the line's doubt: what in the answer of a success speaks against it, such as /status=declined. A person is told of it; the result stays.
+// replayed is true if the answer has the mark of a replay.
 func (l *Line) LookForDoubt(h http.Header, body []byte, replayed bool) {
 	switch {
 	case l.Result == Accepted && !l.BodyDropped: // it tells no end, and may say that it is open
@@ -42,13 +43,14 @@ func (l *Line) LookForDoubt(h http.Header, body []byte, replayed bool) {
 	}
 }
 
-// saysOpen reports whether a doubt is of a word that leaves the end open, such as /status=pending.
+// saysOpen reports whether a doubt (what in an answer speaks against its success) is of a word that leaves the end open, such as /status=pending.
 func saysOpen(doubt string) bool {
 	_, word, _ := strings.Cut(doubt, "=")
 	return slices.ContainsFunc(wordsOf(word), func(w string) bool { return slices.Contains(openWords, w) })
 }
 
-// doubtRecorded sets the doubt of a line whose answer was too large to keep, from its record. An answer that was swept was looked at before.
+// doubtRecorded sets the doubt of a line whose answer was too large to keep, from its record: no words against its success could be looked for. An answer that was
+// pruned was looked at before.
 func (l *Line) doubtRecorded(rec *persist.Record) {
 	if a := rec.Answer; a != nil && a.BodyDropped && !rec.Swept && rec.State == persist.StateConfirmed {
 		l.LookForDoubt(a.Header, nil, false)
@@ -257,7 +259,7 @@ func namesErrors(name string) bool {
 	return name == "error" || name == "fault" || strings.HasSuffix(name, "errors")
 }
 
-// isSomething reports whether the value of such a member says that something went wrong: an object, a text or a list, not empty.
+// isSomething reports whether the value of a member for errors, such as "error", says that something went wrong: an object, a text or a list, not empty, or true.
 func isSomething(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -329,10 +331,10 @@ func nameWords(name string) []string {
 	return wordsOf(b.String())
 }
 
-// isOpen reports whether a word leaves the end of an operation open.
+// isOpen reports whether a word, such as pending, leaves the end of an operation open.
 func isOpen(word string) bool { return slices.Contains(openWords, word) }
 
-// DoubtText returns the line about a success with a doubt; "" if there is none.
+// DoubtText returns the text for the user about a success whose answer has something against it (the line's doubt); "" if there is no doubt.
 func (l *Line) DoubtText() string {
 	if l.Doubt == "" || l.Result != Done && l.Result != Accepted {
 		return ""
@@ -340,7 +342,8 @@ func (l *Line) DoubtText() string {
 	return adviceOn("the answer has ", l.Doubt)
 }
 
-// doubtText returns the line of a summary about n successes with a doubt, or with something that --done has against them.
+// doubtText returns the line of a summary about n successes whose answers have something against them: a doubt, such as /status=declined, or what --done lacks in
+// them.
 func doubtText(n int, of doubted) string {
 	if of.against != "" {
 		return fmt.Sprintf("%d of the %s: the answer %s", n, of.result, of.against)
@@ -351,8 +354,8 @@ func doubtText(n int, of doubted) string {
 	return adviceOn(fmt.Sprintf("%d of the %s: the answer has ", n, of.result), of.doubt)
 }
 
-// adviceOn returns the text of a message about a doubt: text, the doubt, and advice for the operations that have ended and for later ones. A doubt is
-// noContent, a JSON pointer, or POINTER=VALUE.
+// adviceOn returns the text of a message about a doubt: text, the doubt, and advice for the operations that have ended and for later ones. A doubt names what in an
+// answer speaks against its success: noContent, a JSON pointer, or POINTER=VALUE.
 func adviceOn(text, doubt string) string {
 	said := doubt
 	if strings.HasPrefix(doubt, "/") {

@@ -136,7 +136,7 @@ func (l *Line) Marshal() []byte {
 // if the value is zero.
 type members []byte
 
-// name appends the name of a member, and the comma or brace before it. The value must follow.
+// name appends the name of a member to the text of a JSON object, and the comma or brace before it. The value must follow.
 func (m members) name(name string) members {
 	before := byte(',')
 	if len(m) == 0 {
@@ -169,7 +169,8 @@ func (m members) numberIf(name string, value int) members {
 	return m.number(name, value)
 }
 
-// setBody puts an answer's body in. b is not copied.
+// setBody puts an answer's body into the line: as JSON, as a text, or in base64. If dropped is set (the body is not there, or not whole), or it is too large, the
+// line only says that it is not shown. b is not copied.
 func (l *Line) setBody(b []byte, dropped bool) {
 	switch {
 	case dropped || len(b) > AnswerBytesMax:
@@ -184,7 +185,8 @@ func (l *Line) setBody(b []byte, dropped bool) {
 	}
 }
 
-// Answered returns the line of a confirmed answer. It reads and closes the body.
+// Answered returns the line of JSON that is printed for an operation whose call has brought a confirmed answer: one that decides it. It reads the body, unless that
+// is a stream of events, and closes it. The list has the answers that count as refusals.
 func (list Declines) Answered(resp *http.Response) Line {
 	defer resp.Body.Close()
 	if isEventStream(resp) { // it may never end
@@ -196,8 +198,8 @@ func (list Declines) Answered(resp *http.Response) Line {
 	return list.AnsweredWith(resp, body, err)
 }
 
-// AnsweredWith returns the line printed for a confirmed answer with a body read before: body has its first AnswerBytesMax+1 bytes, and unread is the
-// error of that reading.
+// AnsweredWith returns the line of JSON that is printed for a confirmed answer with a body read before: body has its first AnswerBytesMax+1 bytes, and unread is the
+// error of that reading. The list has the answers that count as refusals.
 func (list Declines) AnsweredWith(resp *http.Response, body []byte, unread error) Line {
 	res := oncehttp.ResultOf(resp)
 	l := lineOf(res)
@@ -244,6 +246,7 @@ func unreadable(body []byte) bool {
 func isOwn(attempts int) bool { return attempts > 1 }
 
 // Judge puts a final answer and its result into the line. The line's Outcome, Attempts and Dropped must be set before. dropped: the body is not there, or not whole.
+// alreadyDone: the API says that it had done the operation before.
 func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDone bool) {
 	l.Status, l.Result = status, list.ResultOfAnswer(status, body, alreadyDone && !isOwn(l.Attempts), l.Outcome == oncehttp.OutcomeRefused.String())
 	if alreadyDone && list.matchesFound(body) {
@@ -259,7 +262,7 @@ func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDon
 	list.Unseen(l)
 }
 
-// lineOf returns the line of a result, without its class and its answer.
+// lineOf returns the printed line for the result of a call, without what is read from its answer, such as the line's Result and Status.
 func lineOf(res oncehttp.Result) Line {
 	return Line{
 		Key: string(res.Key), Outcome: res.Outcome.String(), Source: SourceName(res.Source),
@@ -286,7 +289,8 @@ func (list Declines) Resumed(res oncehttp.Result) Line {
 	return l
 }
 
-// Failed returns the line of an operation with an error at its end.
+// Failed returns the line of JSON that is printed for an operation whose call has ended with err: its result and its answer, as far as they are known, and the
+// reason. key is the operation's, unless the error names another.
 func Failed(key oncehttp.Key, err error) Line {
 	l := Line{
 		Key: string(key), Result: resultOfError(err), Outcome: oncehttp.OutcomeUnknown.String(), Error: errorOf(err), Exit: StatusOfError(err), NotBegun: place.NotBegun(err),
@@ -321,7 +325,7 @@ func Failed(key oncehttp.Key, err error) Line {
 	return l
 }
 
-// IsKeptBack reports whether the state of an earlier operation kept this one from being sent.
+// IsKeptBack reports whether nothing was sent for the line because of the state of the operation that stands under its key, such as held.
 func (l *Line) IsKeptBack() bool {
 	return l.State != "" && l.Result != Mismatch && l.Attempts == 0 && l.Sends == 0
 }
@@ -331,8 +335,8 @@ func (l *Line) IsOfRecord() bool {
 	return l.Source == SourceName(oncehttp.SourceJournal) || l.IsKeptBack()
 }
 
-// TakeRecord takes the attempts of such a line, which an error counts for its own call alone, from the operation's record, and the doubt about an answer
-// that was too large to keep.
+// TakeRecord puts the attempts and sends of a recorded operation (IsOfRecord) into its line, since an error counts those of its own call alone. It also takes the
+// doubt about an answer that was too large to keep.
 func (l *Line) TakeRecord(rec *persist.Record) {
 	l.Attempts, l.Sends = rec.Attempts, rec.Sends
 	l.doubtRecorded(rec)

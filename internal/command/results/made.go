@@ -21,7 +21,7 @@ type made struct {
 	requests int    // of all calls
 }
 
-// Counting returns an oncehttp.Config.Observe that counts, and calls next if it is not nil.
+// Counting returns a function for oncehttp.Config.Observe that counts the requests handed to the network, by operation, and calls next if it is not nil.
 func (m *Made) Counting(next func(context.Context, oncehttp.Event)) func(context.Context, oncehttp.Event) {
 	return func(ctx context.Context, e oncehttp.Event) {
 		if e.Sends > 0 {
@@ -33,7 +33,7 @@ func (m *Made) Counting(next func(context.Context, oncehttp.Event)) func(context
 	}
 }
 
-// see counts the requests of a call since its last event. An event has those of the whole call.
+// see counts the requests of a call since its last event. An event has the number of the whole call, so that only the difference is added.
 func (m *Made) see(e *oncehttp.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 
 // This file holds the next step of each group of operations.
 
-// afterWait returns the next step where the API asks for a wait, or a pause after failures lasts.
+// afterWait returns the next step for a group of rows that may be tried again only at due: the API asks for a wait, or a pause after failures lasts.
 func (g Group) afterWait(due time.Time) string {
 	fewer := ""
 	if g.Status == http.StatusTooManyRequests {
@@ -32,7 +32,8 @@ const checkCredentials = "check the credentials (-H), " + runAgain
 const doneBefore = "the answers speak of the key, or say that something was done before: another request, maybe of this row, may have taken effect; find that out before any is sent " +
 	"under another key, and say what such an answer means (--already-done, or mismatch in a profile file: oncehttp profile new)"
 
-// nextStep returns the next step of a group, "" if there is none. journal is its name for a shell; generation is that of the run, 0 of a command that has none.
+// nextStep returns the next step for a group (rows with the same end) as a text for the user, "" if there is none. journal is the journal's name for a shell;
+// generation is that of the run, 0 of a command that has none.
 func (g Group) nextStep(journal string, generation int) string {
 	if step := g.beside(journal, generation); step != "" {
 		return step
@@ -106,7 +107,7 @@ func (g Group) onlyOf(part string) string {
 	return "; only " + part + " differs in them: what changes there from run to run makes another request of each row, so give " + flag + " as the first run had it"
 }
 
-// afterUnknown returns the next step for rows in doubt, and for those whose answer was not looked through.
+// afterUnknown returns the next step for a group of rows in doubt, by the code and the status of their end, and for those whose answer was not looked through.
 func (g Group) afterUnknown(journal string) string {
 	if g.Code == "abandoned" {
 		return "nothing more is sent; oncehttp journal show KEY --journal " + journal
@@ -132,7 +133,8 @@ func (g Group) afterUnknown(journal string) string {
 	return runAgain + g.afterSame(journal)
 }
 
-// beside is nextStep where something else than the operation itself tells it: another generation, what a person has begun in its place, or an earlier run.
+// beside returns the next step for a group of rows if something else than their own end tells it: another generation (a try under another key), what a person has
+// begun in their place, or an earlier run; "" otherwise.
 func (g Group) beside(journal string, generation int) string {
 	switch {
 	case g.next == Done, g.next == Duplicate:
@@ -165,7 +167,8 @@ func (g Group) afterSame(journal string) string {
 		journal + "; for rows begun from then on, the rows' messages say how to give such an answer a meaning"
 }
 
-// afterRejected returns the next step after nothing happened.
+// afterRejected returns the next step for a group of rows for which nothing happened, so that they may be run again. anew is the advice to try them under a new key,
+// "" if there is none.
 func (g Group) afterRejected(anew string) string {
 	switch {
 	case g.Code == CodeSettled:

@@ -44,7 +44,8 @@ func (p *printer) Lost() []Placed { return p.lost }
 // Unprinted returns the number of lines that were not printed since the journal failed. It is called after Run.
 func (p *printer) Unprinted() int { return p.left }
 
-// lose notes the lines of operations that this run has ended.
+// lose counts lines that are not printed after an error, and keeps those of operations that this run has ended, without their texts: the journal may lack these
+// ends.
 func (p *printer) lose(batch []Placed) {
 	p.left += len(batch)
 	for _, l := range batch {
@@ -59,8 +60,8 @@ func NewPrinter(w io.Writer, flush func(context.Context) error) *printer {
 	return &printer{out: bufio.NewWriterSize(w, 64<<10), flush: flush}
 }
 
-// Run prints the lines until the channel is closed. After an error it prints nothing more: it calls failed once, and goes on receiving, so no sender
-// waits for ever.
+// Run prints the lines until the channel is closed. After an error it prints nothing more: it calls failed once, and goes on receiving, so no sender waits for ever.
+// It returns that error; nil if all lines were printed.
 func (p *printer) Run(ctx context.Context, lines <-chan Placed, failed func(error)) error {
 	var broken error
 	for first := range lines {
@@ -121,7 +122,7 @@ func (p *printer) written() error {
 	return nil
 }
 
-// release writes the lines next in order, and the lines over the bounds. Errors stay in the bufio.Writer, for written.
+// release writes the lines whose turn it is, and others as long as more than linesMax lines, or bytesMax bytes, wait. Errors stay in the bufio.Writer, for written.
 func (p *printer) release(linesMax, bytesMax int) {
 	for len(p.ready) > 0 {
 		if p.ready[0].Seq > p.next && len(p.ready) <= linesMax && p.bytes <= bytesMax {

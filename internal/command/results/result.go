@@ -32,8 +32,8 @@ func (list Declines) FinallyRefused(rec *persist.Record) bool {
 	return false
 }
 
-// Recorded returns the line of an operation by its record in the journal. If it is not simply done, the line's error calls it by the
-// text in what.
+// Recorded returns the line that is printed for an operation by its record in the journal, in place of a send. If it is not simply done, the line's error says why
+// nothing new may be tried; what is the operation's name there, such as "generation 1".
 func (list Declines) Recorded(rec *persist.Record, what string) Line {
 	l := list.Confirmed(rec)
 	l.GoesOn = rec.State == persist.StatePending
@@ -54,7 +54,8 @@ func (list Declines) Recorded(rec *persist.Record, what string) Line {
 	return l
 }
 
-// Confirmed returns the line of a confirmed operation, from its record.
+// Confirmed returns the line that is printed for an operation by its record, with the kept answer if it is confirmed. The list has the answers that count as
+// refusals. If the answer was pruned, and may have been one, the result is unknown, and the line says why.
 func (list Declines) Confirmed(rec *persist.Record) Line {
 	l := Line{
 		Key: rec.Key, Result: list.ResultOfRecord(rec), Outcome: oncehttp.OutcomeOf(rec).String(), Source: SourceName(oncehttp.SourceJournal),
@@ -104,7 +105,7 @@ func All() []Result {
 	}
 }
 
-// Help lists the words for help texts.
+// Help returns the words of all results, with commas between them, for help texts.
 func Help() string {
 	words := make([]string, 0, 9)
 	for _, r := range All() {
@@ -161,7 +162,7 @@ func ParseDeclines(texts []string) (Declines, error) {
 	return list, nil
 }
 
-// match reports whether a body declines the operation. Without --declined no body is decoded.
+// match reports whether a body has one of the texts of --declined, by which an answer counts as a refusal. Without --declined no body is decoded.
 func (list Declines) match(body []byte) bool {
 	if len(list) == 0 {
 		return false
@@ -220,7 +221,8 @@ func (list Declines) MayHide(r Result, dropped bool, without []string) bool {
 	return dropped && len(list) > 0 || slices.ContainsFunc(list, func(d decline) bool { return leftOut(d.pointer, without) })
 }
 
-// Reads returns a pointer of the list to a value that one of these pointers leaves out, and that pointer; "" if there is none.
+// Reads returns a pointer of --declined to a value that one of the pointers without leaves out of the kept answer, and that pointer: such a refusal could not be
+// seen later. It returns "" and "" if there is none.
 func (list Declines) Reads(without []string) (pointer, leaves string) {
 	for _, d := range list {
 		for _, out := range without {
@@ -241,7 +243,8 @@ func leftOut(pointer string, without []string) bool {
 	})
 }
 
-// Unseen makes a line unknown if its answer may hide a decline: see MayHide.
+// Unseen makes the result of a line unknown if its answer may hide a refusal: a text of --declined may stand in a part of the answer that is not there, or cannot be
+// read.
 func (list Declines) Unseen(l *Line) {
 	if !list.MayHide(l.Result, l.BodyDropped || l.unreadable, l.Dropped) {
 		return
@@ -258,8 +261,8 @@ func (list Declines) Unseen(l *Line) {
 	l.Exit, l.Error = l.Result.Exit(), &LineError{Code: CodeUnread, Message: why + ", so that --declined was not looked for in it; ask the API what came of it"}
 }
 
-// ResultOfAnswer returns the result of a final answer. body may be nil if it was not kept; then only the status and refused count.
-// refused is true if the client takes the answer for a refusal; a profile's verdicts may do so with a 2xx.
+// ResultOfAnswer returns the result of a final answer. body may be nil if it was not kept; then only the status and refused count. alreadyDone is true if the answer
+// is about something done before. refused is true if the client takes the answer for a refusal; a profile's verdicts may do so with a 2xx.
 func (list Declines) ResultOfAnswer(status int, body []byte, alreadyDone, refused bool) Result {
 	if list.match(body) || refused && status < 400 {
 		return Declined

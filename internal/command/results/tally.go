@@ -93,7 +93,8 @@ func (t *Tally) Add(l *Line) {
 	t.groups[g]++
 }
 
-// TakeBack counts a row that was tried, and that the end of the run stopped before anything was sent. The row itself has no end, and is one of NotTried.
+// TakeBack counts a row that the end of the run stopped before anything was sent. tried is true if an attempt had begun: the row counts as stopped then, else as not
+// looked at. Either way it is one of NotTried, the rows without an end.
 func (t *Tally) TakeBack(l *Line) (tried bool) {
 	if l.Attempts > 0 {
 		t.stopped++
@@ -104,7 +105,7 @@ func (t *Tally) TakeBack(l *Line) (tried bool) {
 // Untried returns the number of rows without an attempt.
 func (t *Tally) Untried() int { return t.NotTried - t.stopped }
 
-// groupOf returns the group of an operation.
+// groupOf returns the group of a row in the summary. Rows of one group have the same result, status and code, and get the same next step.
 func groupOf(l *Line) Group {
 	g := Group{
 		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, nextAt: l.NextAt, first: l.First, was: l.Was, stands: l.Stands, differ: l.Differs, open: l.open,
@@ -137,7 +138,7 @@ func (t *Tally) Unrecorded(r Result) {
 	t.open[r]++
 }
 
-// called returns the word for a group in the summary and in the next steps.
+// called returns the word for a group of rows in the summary and in the next steps: that of their result, or pending or held where that says more.
 func (t *Tally) called(g Group) Class {
 	switch {
 	case t.Parted && g.goesOn:
@@ -148,7 +149,7 @@ func (t *Tally) called(g Group) Class {
 	return Class(g.Result)
 }
 
-// count returns the number of operations called so.
+// count returns the number of operations in the groups with this word (called).
 func (t *Tally) count(c Class) int {
 	n := 0
 	for g, many := range t.groups {
@@ -200,8 +201,8 @@ func boolOrder(a, b bool) int {
 	return 1
 }
 
-// Summary returns one line without the counts of zero. A 2xx is called "done (2xx)" by its status, never "paid": only the API knows its
-// meaning.
+// Summary returns a line about a run for the user: the numbers of rows by their result, those of zero left out, and the number of requests. name is that of the
+// input. A 2xx is called "done (2xx)" by its status, never "paid": only the API knows its meaning.
 func (t *Tally) Summary(name string) string {
 	var parts []string
 	for _, c := range AllClasses() {

@@ -45,7 +45,8 @@ func AllClasses() []Class {
 	return append(classes, ClassUnsent, ClassUntried, ClassStopped)
 }
 
-// Class returns the class of a row's line.
+// Class returns the class by which totals count a row: the result in its line, but pending if the same command goes on with it, and held for a duplicate that is
+// held.
 func (l *Line) Class() Class {
 	switch {
 	case l.Result == Duplicate && l.OfRow == 0 && l.State == persist.StateHeld.String():
@@ -56,7 +57,7 @@ func (l *Line) Class() Class {
 	return Class(l.Result)
 }
 
-// ClassOfRecord returns the class of an operation as it stands in the journal.
+// ClassOfRecord returns the class by which totals count an operation as it stands in the journal: held, pending, or else its result.
 func (list Declines) ClassOfRecord(rec *persist.Record) Class {
 	switch rec.State {
 	case persist.StateHeld:
@@ -86,7 +87,7 @@ type total struct {
 	Sum  Decimal
 }
 
-// Add counts one amount.
+// Add counts a row with its amount in the total of its class (such as done) and currency. A currency of "" is none.
 func (t *Totals) Add(c Class, currency string, amount *Decimal) {
 	of := TotalOf{currency, c}
 	if t.Parts == nil {
@@ -116,7 +117,7 @@ func (t *Totals) Currencies() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// All returns the total of a currency.
+// All returns the number of rows in a currency, and the sum of their amounts, over all classes.
 func (t *Totals) All(currency string) total {
 	var sum total
 	for of, part := range t.Parts {
@@ -128,7 +129,8 @@ func (t *Totals) All(currency string) total {
 	return sum
 }
 
-// Rest counts as untried the difference between all and t.
+// Rest counts the rows of all that t lacks as untried (not looked at by this run), so that the classes of t add up to the whole input. all has the rows of the
+// input.
 func (t *Totals) Rest(all *Totals) {
 	for _, currency := range all.Currencies() {
 		left, has := all.All(currency), t.All(currency)
@@ -231,7 +233,7 @@ func (f *SumFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.currency, "currency", "", "with --sum: JSON pointer to the currency, each of which has a sum of its own (default: "+DefaultCurrency+", where the requests have it)")
 }
 
-// Check checks the pointers.
+// Check returns an error if the value of --sum or --currency is no JSON pointer, and for a --currency without --sum.
 func (f *SumFlags) Check() error {
 	for _, p := range []struct{ flag, pointer string }{{"--sum", f.Amount}, {"--currency", f.currency}} {
 		if p.pointer != "" && !words.IsPointer(p.pointer) {
@@ -244,7 +246,7 @@ func (f *SumFlags) Check() error {
 	return nil
 }
 
-// AddRecord adds an operation's amount, from its request or the kept fields of the request.
+// AddRecord adds an operation's amount, from its request or the kept fields of the request. An operation whose amount or currency is not known is only counted.
 func (t *Totals) AddRecord(rec *persist.Record, c Class, f *SumFlags) {
 	amount, currency, why := MoneyIn(rec, f.Amount, cmp.Or(f.currency, DefaultCurrency), f.currency != "")
 	if why != "" {

@@ -35,7 +35,8 @@ func explained(ctx context.Context, ses *session.Session, cfg oncehttp.Config, r
 	return fmt.Errorf("%w; what differs: %s", err, view.Differences(&prepared, &standing))
 }
 
-// prepare returns the record of a request that is only compared.
+// prepare returns the record with which a send of the request would begin under this key. It is only compared with records of the journal: nothing is written or
+// sent.
 func prepare(cfg oncehttp.Config, req *http.Request, key oncehttp.Key) (persist.Record, error) {
 	cfg.KeepFields = nil
 	probe, err := session.OpenUnjournaled(cfg)
@@ -45,7 +46,8 @@ func prepare(cfg oncehttp.Config, req *http.Request, key oncehttp.Key) (persist.
 	return probe.Client.Prepare(req, key)
 }
 
-// distrusts ends a send whose operation is not sent again, since its profile does not trust the key under which it was begun: see [session.Distrusts].
+// distrusts returns an error, and with --json prints a line, if the operation under the key may have been sent, by a profile that trusts the key, and the profile of
+// this send says that no key protects it: then it is not sent again. nil means that the send goes on.
 func (f *sendFlags) distrusts(ctx context.Context, ses *session.Session, cfg oncehttp.Config, req *http.Request, s terminal.Streams) error {
 	if f.key == "" || ses.Journal == nil {
 		return nil

@@ -55,7 +55,7 @@ func afterWait(due time.Time, again string) string {
 	return "after " + due.UTC().Format(time.RFC3339) + " " + again + ", or now with a longer --max-retry-after, which waits"
 }
 
-// settleStep returns the step for a held operation: the command that settles it as it is now.
+// settleStep returns the step for a held operation: the command that settles it as it is now; "" if it is not found in the journal.
 func settleStep(ctx context.Context, ses *session.Session, key string) string {
 	for rec, err := range ses.Journal.List(ctx, persist.Query{AllAccounts: true, Key: key, States: []persist.State{persist.StateHeld}}) {
 		if err != nil {

@@ -336,7 +336,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// print streams the answer, and its body to kept too.
+// print writes the answer to w as it comes in, and its body to kept, too, from which its result is told. With --include the head comes first.
 func (f *sendFlags) print(w io.Writer, resp *http.Response, kept io.Writer) error {
 	if f.include {
 		if _, err := fmt.Fprintf(w, "%s %s\r\n", resp.Proto, resp.Status); err != nil {

@@ -47,7 +47,8 @@ type DoneTwice struct {
 // doneTwiceNamed is the number of operations that lines name.
 const doneTwiceNamed = 10
 
-// See looks at one operation of a listing, and counts it if an earlier generation of it is done, too: see DoneBefore.
+// See looks at one operation of a listing, and keeps a warning if an earlier generation of it (a try under an earlier key) counts as done, too: both may have taken
+// effect.
 func (t *DoneTwice) See(ctx context.Context, ses *Session, d results.Declines, rec *persist.Record) error {
 	old, err := DoneBefore(ctx, ses, d, rec)
 	if err != nil || old == "" {

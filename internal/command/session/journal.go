@@ -136,7 +136,7 @@ func EachRecord(ctx context.Context, ses *Session, q persist.Query, do func(*per
 	return nil
 }
 
-// CheckOut refuses to write over the journal.
+// CheckOut returns an error if the output file called name is the journal, which it would overwrite. An empty name is none.
 func (f *JournalFlags) CheckOut(name string) error {
 	if at, err := f.Place(); err == nil && at.IsFile() && name != "" && terminal.SamePath(name, at.Path) {
 		return terminal.ErrSameFile(name, at.Name)

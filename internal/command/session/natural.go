@@ -65,7 +65,7 @@ func (f *NaturalFlags) Apply(p *profile.Profile) (*profile.Profile, error) {
 	return &own, nil
 }
 
-// parseAnswer reads STATUS, STATUS:/POINTER or STATUS:/POINTER=TEXT.
+// parseAnswer reads a value of --already-done, STATUS, STATUS:/POINTER or STATUS:/POINTER=TEXT, and returns a matcher of the answers that it means.
 func parseAnswer(text string) (profile.Matcher, error) {
 	status, where, more := strings.Cut(text, ":")
 	n, err := strconv.Atoi(status)

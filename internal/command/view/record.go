@@ -221,8 +221,8 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// SendingText names the process that sends an operation, and the time until its lease ends; "" if no process does. The record must have been prepared for display: its
-// LeaseOwner is set only during a send.
+// SendingText names the process that sends an operation, and the time until its lease (the claim to send) ends; "" if no process does. The record must have been
+// prepared for display: its LeaseOwner is set only during a send.
 func SendingText(rec *persist.Record, now time.Time) string {
 	if rec.LeaseOwner == "" {
 		return ""

@@ -41,7 +41,7 @@ type credentials struct {
 	say     io.Writer
 }
 
-// authorize sets the current headers with credentials on a request. It returns an error for a request to another origin than c.origin.
+// authorize sets the present headers with the credentials of one server on a request. It returns an error for a request to another origin than c.origin.
 func (c *credentials) authorize(req *http.Request) error {
 	header, err := c.current(req.Context())
 	if err != nil {
@@ -50,7 +50,8 @@ func (c *credentials) authorize(req *http.Request) error {
 	return session.Authorize(header, c.origin)(req)
 }
 
-// current returns the headers, and reads them first if it is time.
+// current returns the headers with the credentials, and reads them again first if it is time. If that fails, it returns those read before, and tries again soon;
+// without any it returns the error.
 func (c *credentials) current(ctx context.Context) (http.Header, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +84,7 @@ func (c *credentials) refused() {
 	}
 }
 
-// fromFile reads the headers of a file. One that had headers and has none is being written.
+// fromFile returns a function that reads the headers in a file. If it had headers before and has none now, it is just being written, and that is an error.
 func fromFile(name string) func(context.Context) (http.Header, error) {
 	had := false
 	return func(context.Context) (http.Header, error) {
@@ -148,7 +149,8 @@ func (l *limited) Write(p []byte) (int, error) {
 // keyring has the credentials of each origin. One origin's are shown to no other.
 type keyring map[string]*credentials
 
-// keyring returns the credentials of -H, --auth and --auth-command. Each file, and each program, is read once.
+// keyring returns the credentials of -H, --auth and --auth-command, by the origin (server) to which each goes. Each file is read, and each program is run, once, so
+// that their faults show at the start.
 func (f *workFlags) keyring(header http.Header, stderr io.Writer) (keyring, error) {
 	all := keyring{}
 	if len(header) > 0 && len(f.origins) != 1 {
@@ -221,7 +223,7 @@ func (k keyring) authorize(req *http.Request) error {
 	return c.authorize(req)
 }
 
-// see notes an attempt that the server refused for its credentials.
+// see has the headers for a server read again soon if that server has refused an attempt for its credentials. The client calls it for each event.
 func (k keyring) see(e oncehttp.Event) {
 	if e.Kind != oncehttp.EventAnswered || e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden {
 		return

@@ -64,7 +64,7 @@ type heldCall struct {
 	err   error
 }
 
-// newHolds returns the holds of --on-held, nil without it.
+// newHolds returns the teller of --on-held, which runs that program for each held operation (nothing more is sent until a person settles it); nil without the flag.
 func (f *workFlags) newHolds(ses *session.Session, stderr io.Writer) (*holds, error) {
 	args := strings.Fields(f.onHeld)
 	if len(args) == 0 {
@@ -80,7 +80,8 @@ func (f *workFlags) newHolds(ses *session.Session, stderr io.Writer) (*holds, er
 	}, nil
 }
 
-// toProgram runs a program, without a shell, with an operation on its stdin.
+// toProgram returns a function that tells a program of a held operation: it runs the program, without a shell, with the operation on its stdin. It returns an error
+// if the program fails or takes too long.
 func toProgram(path string, args []string) func(context.Context, []byte) error {
 	return func(ctx context.Context, operation []byte) error {
 		ctx, cancel := context.WithTimeout(ctx, heldWait)
@@ -108,13 +109,13 @@ func toProgram(path string, args []string) func(context.Context, []byte) error {
 // head keeps the begin of what a program prints.
 type head struct{ to *bytes.Buffer }
 
-// Write takes all of p.
+// Write takes all of p, and keeps the beginning up to a bound. It never fails.
 func (h *head) Write(p []byte) (int, error) {
 	_, _ = h.to.Write(p[:min(len(p), heldPrints-h.to.Len())])
 	return len(p), nil
 }
 
-// see looks at once after a hold of this process.
+// see wakes run if this process has just held an operation, so that the program is told of it at once. The client calls it for each event.
 func (h *holds) see(e oncehttp.Event) {
 	if e.Kind != oncehttp.EventHeld {
 		return
@@ -125,7 +126,8 @@ func (h *holds) see(e oncehttp.Event) {
 	}
 }
 
-// start begins to tell, if there is anything to tell. The returned function begins nothing more, and waits for the program's runs under way.
+// start begins to tell the program of --on-held of held operations, in the background. end begins no more runs of the program, and waits for those under way. h may
+// be nil: then nothing is told.
 func (h *holds) start(ctx context.Context) (end func()) {
 	if h == nil {
 		return func() {}
@@ -139,7 +141,7 @@ func (h *holds) start(ctx context.Context) (end func()) {
 	}
 }
 
-// run tells until ctx ends. The program's runs under way then come to their end.
+// run tells the program of held operations until ctx ends, then waits for its runs under way. It rests after each look at the journal, longer if the look took long.
 func (h *holds) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		took := h.round(ctx)
@@ -160,7 +162,7 @@ func (h *holds) run(ctx context.Context) {
 	}
 }
 
-// sleep waits, or until wake has something. It reports whether ctx goes on.
+// sleep waits for d, or until wake has something, or ctx ends. It returns false if ctx has ended.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -225,7 +227,8 @@ func (h *holds) page(ctx context.Context, after uint64, look int) (due []*heldCa
 	return due, last, nil
 }
 
-// holdOf names one hold of an operation. After a person or a send it is another one, also for the same reason.
+// holdOf returns a text that names one hold of an operation. (Held, it is not sent until a person settles it.) A hold after an act of a person, or after another
+// send, is another one, also for the same reason, and is told anew.
 func holdOf(rec *persist.Record) string {
 	return fmt.Sprintf("%q %q %d %s %d %d", rec.Account, rec.Key, rec.Seq, rec.HoldReason, rec.Sends, len(rec.Acts))
 }
@@ -265,7 +268,7 @@ func (h *holds) tellAll(ctx context.Context, due []*heldCall) {
 	}
 }
 
-// tellOne tells of an operation as it stands now, if it is still held.
+// tellOne runs the program of --on-held for an operation as it stands now. It returns nil, too, if the operation is not held any more.
 func (h *holds) tellOne(ctx context.Context, c *heldCall) error {
 	ctx = context.WithoutCancel(ctx)
 	rec, err := h.ses.Journal.Get(ctx, c.id)

@@ -41,7 +41,7 @@ func (w *worker) metrics(ctx context.Context, rw http.ResponseWriter) {
 	_, _ = io.WriteString(rw, b.String()) // the client may have gone
 }
 
-// countsNow returns the counters, with the state of the work.
+// countsNow returns the counters, with the status of the work: ok, stopping (ctx has ended), or journal (it takes no writes).
 func (w *worker) countsNow(ctx context.Context) Counts {
 	answers := w.journalAnswers()
 	w.mu.Lock()

@@ -74,7 +74,7 @@ func newWorker(ses *session.Session, f *workFlags, s terminal.Streams) *worker {
 	return w
 }
 
-// observe shows every event to see, and then to the observer already in cfg.
+// observe makes the client of cfg call see for every event, before the observer that cfg has already.
 func observe(cfg *oncehttp.Config, see func(oncehttp.Event)) {
 	next := cfg.Observe
 	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
@@ -85,7 +85,8 @@ func observe(cfg *oncehttp.Config, see func(oncehttp.Event)) {
 	}
 }
 
-// see counts an event.
+// see counts an event of the client, and prints what a person should know, such as why an operation is blocked. It ends the work at an error that the journal's
+// server would give for ever. With --lines, it hands ended operations to printLines.
 func (w *worker) see(e oncehttp.Event) {
 	w.mu.Lock()
 	switch e.Kind {
@@ -131,7 +132,7 @@ func (w *worker) see(e oncehttp.Event) {
 	}
 }
 
-// endOf names the end of a run: its outcome. If a refusal is not final, the operation stays pending.
+// endOf returns the name under which the end of an operation's run is counted: its outcome. It marks a refusal that is not final: the operation stays pending.
 func endOf(e oncehttp.Event) string {
 	if e.Outcome == oncehttp.OutcomeRefused && e.Err != nil {
 		return e.Outcome.String() + ", pending"
@@ -139,7 +140,7 @@ func endOf(e oncehttp.Event) string {
 	return e.Outcome.String()
 }
 
-// causeOf returns the text of an operation's error without its verdict.
+// causeOf returns the text of an operation's error without its verdict, the words about the effect.
 func causeOf(err error) string {
 	if cause := (*oncehttp.Error)(nil); errors.As(err, &cause) && cause.Cause != nil {
 		return cause.Cause.Error()
@@ -189,7 +190,7 @@ func (w *worker) printLines(stop func(error)) (wait func() error) {
 	}
 }
 
-// line returns the line of an operation after its run. Its answer is read from the journal.
+// line returns the line of JSON that is printed for an operation after its run. Its answer is read from the journal.
 func (w *worker) line(e oncehttp.Event) results.Line {
 	if e.Err != nil {
 		return results.Failed(e.Key, e.Err)
@@ -240,7 +241,8 @@ type refusal struct{ err error }
 // Error returns the text of the error inside.
 func (r *refusal) Error() string { return r.err.Error() }
 
-// refused returns the error of the work if cause is a refusal of the journal's server. Its reason was printed already.
+// refused returns the error of the work if cause is a refusal of the journal's server, such as for a missing right; nil for another cause. The exit status says
+// unknown if attempts were made. The reason was printed already.
 func (w *worker) refused(cause error) error {
 	var r *refusal
 	if !errors.As(cause, &r) {
@@ -254,7 +256,7 @@ func (w *worker) refused(cause error) error {
 	return place.JournalError(w.ses.Place.Name, r.err)
 }
 
-// answer answers GET /healthz.
+// answer answers GET /healthz with the counts of the worker in JSON: by 200 while it works, by 503 while the journal takes no writes or the work is stopping.
 func (w *worker) answer(ctx context.Context, rw http.ResponseWriter) {
 	now, status := w.countsNow(ctx), http.StatusServiceUnavailable
 	w.addUnfinished(&now)
@@ -266,7 +268,7 @@ func (w *worker) answer(ctx context.Context, rw http.ResponseWriter) {
 	_ = json.NewEncoder(rw).Encode(now) // the client may have gone
 }
 
-// mayWrite makes a write without effect, of a nonexistent record.
+// mayWrite returns an error if the journal takes no writes now. It tries one without effect, of a record that does not exist.
 func (w *worker) mayWrite(ctx context.Context) error {
 	return w.ses.Journal.MarkReported(ctx, persist.ID{Key: "oncehttp health"})
 }

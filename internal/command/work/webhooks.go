@@ -39,7 +39,7 @@ func (f *webhookFlags) bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.references, "webhook-reference", nil, "EVENT=REQUEST: the JSON pointers to a business reference, in an event and in a request that keeps it (--keep); may be repeated")
 }
 
-// config returns the settings of the handler. Without --webhooks they are of no use.
+// config returns the settings for events of the API (webhooks) by the flags. Without --webhooks they are of no use, and any other flag of events is an error.
 func (f *webhookFlags) config() (oncehttp.WebhookConfig, error) {
 	c := oncehttp.WebhookConfig{URL: f.url, Tolerance: f.tolerance, Test: f.test, Account: f.account}
 	if f.address == "" {

@@ -162,7 +162,7 @@ func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
 	return terminal.JoinExit(f.work(ctx, ses, cfg, events, s), ses.Close())
 }
 
-// config checks the flags.
+// config checks the flags, and returns the client's configuration. With credentials or signatures, the client sends only to the servers that they are for.
 func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
 	cfg, header, err := f.ClientFlags.Config(stderr)
 	if err != nil {
@@ -204,7 +204,7 @@ func checkOrigins(origins []string) error {
 	return nil
 }
 
-// parseOrigin spells an origin as records do.
+// parseOrigin returns an origin (scheme, host and port) as records spell it. A text that is no origin is an error.
 func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.User != nil || u.RawQuery != "" {
@@ -213,7 +213,8 @@ func parseOrigin(text string) (string, error) {
 	return session.OriginOf(u), nil
 }
 
-// work runs until ctx ends or the journal takes nothing more.
+// work sends what falls due in the journal until ctx ends or the journal takes nothing more. Meanwhile it serves /healthz and the API's events, and tells the
+// program of --on-held. The error has the exit status.
 func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp.Config, events oncehttp.WebhookConfig, s terminal.Streams) error {
 	cfg.ProfileOf = session.RecordedProfile(cfg.Profile)
 	ctx, stop := context.WithCancelCause(ctx)
