@@ -280,7 +280,7 @@ func (a *audit) sides(ctx context.Context, ses *session.Session) error {
 	return err
 }
 
-// check checks the flags, and sets what run needs of them in a: the declines, the times and the units. It reads no file.
+// check checks the flags, and sets in a what run needs of them: the answers that count as refusals, the times and the units. It reads no file.
 func (f *auditFlags) check(a *audit) (err error) {
 	if err := f.checkWords(); err != nil {
 		return err

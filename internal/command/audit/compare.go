@@ -127,13 +127,13 @@ func (a *audit) markDone(ctx context.Context, ses *session.Session) error {
 	})
 }
 
-// isUnread reports whether the API has confirmed an operation by an answer that was not kept, so that --declined may stand in it. It has ended:
-// nothing settles it, and the exports alone tell what came of it.
+// isUnread reports whether the API has confirmed an operation by an answer that was not kept, so that a text of --declined (the business said no) may stand in it.
+// It has ended: nothing settles it, and the exports alone tell what came of it.
 func isUnread(rec *persist.Record, res results.Result) bool {
 	return rec.State == persist.StateConfirmed && res == results.Unknown
 }
 
-// isDone reports whether an operation with this result, and not in doubt, has happened.
+// isDone reports whether an operation with this result has happened, if it is not in doubt (held, with an effect possible).
 func isDone(res results.Result) bool {
 	return res == results.Done || res == results.Accepted || res == results.Duplicate
 }
@@ -242,8 +242,8 @@ func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows
 	return a.found(x)
 }
 
-// conflict reports an operation not done here with rows of something done. More than one row of a type is reported once for all operations of
-// the reference, such as the generations of a key.
+// conflict reports an operation not done here with rows of something done. More than one row of a type is reported once for all operations of the reference, such as
+// the generations of a key (its tries, under new keys).
 func (a *audit) conflict(rec *persist.Record, x Finding, rows []indexedRow) error {
 	twice := double(rows)
 	next, err := a.successor(rec)

@@ -17,8 +17,8 @@ func (a *audit) resultOf(rec *persist.Record) results.Result {
 	return a.declinesFor(rec).ResultOfRecord(rec)
 }
 
-// declinesFor returns the values of --declined for judging an operation's answer; nil for a pruned answer, of which only the status is left. Such an operation may have
-// been a decline: see maybeDeclined.
+// declinesFor returns the answers that count as refusals (--declined), for judging an operation's answer; nil for a pruned answer, of which only the status is left.
+// Such an operation may have been refused: see maybeDeclined.
 func (a *audit) declinesFor(rec *persist.Record) results.Declines {
 	if rec.Answer == nil {
 		return nil
@@ -26,7 +26,8 @@ func (a *audit) declinesFor(rec *persist.Record) results.Declines {
 	return a.declines
 }
 
-// see notes facts of all operations for the advice at the end: whether some are protected by a key, whether some are not, and whether some are held since a restore.
+// see notes for the advice at the end whether some operations are protected by a key that the API knows, whether some are not, and whether some are held (not sent
+// until a person decides) since the journal was restored from a backup.
 func (a *audit) see(rec *persist.Record) {
 	if op := operation.OpOf(rec, 0); op.Protected {
 		a.keyed = true
@@ -104,8 +105,8 @@ func (a *audit) doneSince(rec *persist.Record, x *Finding) bool {
 	return true
 }
 
-// unread reports an operation that the exports have as done, and whose result here is unknown: its answer was too long to be kept, so that --declined could not be
-// looked for in it. The finding names the commands that count it as done.
+// unread reports an operation that the exports have as done, and whose result here is unknown: its answer was too long to be kept, so that no text of a refusal
+// (--declined) could be looked for in it. The finding names the commands that count it as done.
 func (a *audit) unread(x Finding) error {
 	x.Finding, x.Why = "settle", "its answer was too long to be kept, so that --declined was not looked for in it"
 	forget := ""

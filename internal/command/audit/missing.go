@@ -14,7 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// unresolved reports an operation in doubt if the exports do not have it as done. others are its rows not counted as done.
+// unresolved prints a finding for an operation in doubt (an effect is possible) if the exports do not have it as done, with the next step. others are its rows not
+// counted as done.
 func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) error {
 	if rec.State == persist.StateAbandoned && a.outside(rec.Finished) {
 		return nil // it is reported with the exports of the time of its abandonment

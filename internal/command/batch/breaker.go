@@ -100,8 +100,9 @@ func (b *breaker) begin(ctx context.Context) bool {
 	}
 }
 
-// end takes the result line of a row that begin has let through. It trips the breaker if the server cannot be connected to, if the journal refuses row after row, or if
-// enough rows in a row failed alike. Rows answered by the journal alone say nothing about the server, and do not count.
+// end takes the result line of a row that begin has let through (the line of JSON that is printed for it). It trips the breaker, which stops the batch, if the
+// server cannot be connected to, if the journal refuses row after row, or if enough rows in a row failed alike. Rows answered by the journal alone say nothing about
+// the server, and do not count.
 func (b *breaker) end(l *results.Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

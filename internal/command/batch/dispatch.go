@@ -74,8 +74,8 @@ func (b *batch) changed(err error) {
 	b.stop(fmt.Errorf("%w: the file changed while it was read, and the rest was not sent", err))
 }
 
-// look asks the journal for the records of a group of rows in one call, and makes the result line of each row answered there. readAhead calls it while other rows are
-// being sent. If it finds nothing for a row, the usual call for the row decides.
+// look asks the journal for the records of a group of rows in one call, and makes the line of JSON that is printed for each row answered there. readAhead calls it
+// while other rows are being sent. If it finds nothing for a row, the usual call for the row decides.
 func (b *batch) look(ctx context.Context, group []readRow) {
 	ids := make([]persist.ID, len(group))
 	for i := range group {

@@ -91,7 +91,8 @@ func openExisting(at place.Place) (*session.Session, error) {
 	return session.OpenReader(at)
 }
 
-// run reads the input again, and prints the class of each row. Nothing is sent.
+// run reads the input again, counts each row in its class (the state of the row by the journal, such as new or done), and prints the requests of the first rows that
+// a run would send. The error has the exit status. Nothing is sent.
 func (d *dryRun) run(ctx context.Context) error {
 	rows, err := input.NewRows(d.in.Name, d.in.Reader(), d.plan.needs)
 	if err != nil {
@@ -237,8 +238,8 @@ func (d *dryRun) noteLater(rec *persist.Record) {
 	}
 }
 
-// decided returns the class of a row that needs no comparison with its record rec: a later try of the row succeeded, or the record was erased, and its content with it.
-// It returns "" for any other row.
+// decided returns the class (such as done) of a row that needs no comparison with its record rec: a later try of the row succeeded, or the record was erased, and
+// its content with it. It returns "" for any other row.
 func (d *dryRun) decided(ctx context.Context, r *input.Row, rec *persist.Record) results.Class {
 	if rec.State.Final() && !isSuccess(d.flags.Declines.ResultOfRecord(rec)) {
 		if last, at := d.latest(ctx, r); at > 0 && d.isDone(ctx, r, at, &last) {

@@ -104,8 +104,8 @@ func (t *keyTemplate) parsePart(text string) (keyPart, error) {
 	return keyPart{field: i}, nil
 }
 
-// key returns the key of a row, without a generation. values are the row's fields in the order of t.fields. If one is empty, the key is "", which no operation may
-// have. The readers of rows refuse empty fields before.
+// key returns the key of a row's first try; later tries (generations) get others made of it. values are the row's fields in the order of t.fields. If one is empty,
+// the key is "", which no operation may have. The readers of rows refuse empty fields before.
 func (t *keyTemplate) key(values []string) oncehttp.Key {
 	if t.whole {
 		return oncehttp.Key(values[0])

@@ -26,7 +26,7 @@ type left struct {
 }
 
 // asksLeft reports whether checkLeft can look for operations that are in the journal and not in the file any more. This needs a journal of the file alone, the first
-// generation of keys, and keys that show their generation: a key in the shape of a UUID does not.
+// generation (try) of the rows, and keys that show their generation: a key in the shape of a UUID does not.
 func (f *batchFlags) asksLeft(p *plan, at place.Place) bool {
 	return f.ownJournal && f.generation == 1 && !p.key.shape.Set() && !isNew(at)
 }

@@ -66,7 +66,8 @@ func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
 	return l
 }
 
-// heldBack returns the line of a row behind the row number first, which has not ended. Nothing is sent for it. A row with an end in the journal has that end.
+// heldBack returns the line of JSON that is printed for a row behind the row number first, which has not ended. Nothing is sent for it. A row with an end in the
+// journal has that end.
 func (b *batch) heldBack(ctx context.Context, j *job, first int) results.Line {
 	if b.plan.generation > 1 {
 		if standing, found := b.standing(ctx, &j.row); found {

@@ -16,8 +16,8 @@ import (
 // A person may have begun another operation in the place of a row's, by journal redrive or rekey. The run is told of that one then, and sends nothing. If
 // that one succeeded, with the row's bytes, the row is done.
 
-// doneInPlace returns the result line of the operation that a person began in place of rec, the record of a row (journal redrive or rekey), if that one succeeded. Then
-// the row is done. done is false if there is no such operation, or if it has not succeeded.
+// doneInPlace returns the line that is printed for the operation that a person began in place of rec, the record of a row (journal redrive or rekey), if that one
+// succeeded. Then the row is done. done is false if there is no such operation, or if it has not succeeded.
 func (b *batch) doneInPlace(ctx context.Context, rec *persist.Record) (l results.Line, done bool) {
 	by, is := b.replacement(ctx, rec)
 	if !is || !isSuccess(b.flags.Declines.ResultOfRecord(&by)) {
@@ -26,8 +26,8 @@ func (b *batch) doneInPlace(ctx context.Context, rec *persist.Record) (l results
 	return b.flags.Declines.Confirmed(&by), true
 }
 
-// openInPlace changes the result line of a row: a person has begun the operation by in place of the row's own, and by is pending, so that the outcome of the row is
-// unknown. If by is not pending, the line stays.
+// openInPlace changes the line that is printed for a row: a person has begun the operation by in place of the row's own, and by is pending, so that the outcome of
+// the row is unknown. If by is not pending, the line stays.
 func openInPlace(l *results.Line, by *persist.Record) {
 	if by.State == persist.StatePending {
 		l.Result, l.Outcome, l.State, l.Exit, l.GoesOn = results.Unknown, oncehttp.OutcomeUnknown.String(), by.State.String(), terminal.ExitUnknown, true
@@ -40,8 +40,8 @@ func openInPlace(l *results.Line, by *persist.Record) {
 // isSuccess reports whether a result means that the request took effect, or was accepted by the API. A row with such a result is not sent again.
 func isSuccess(r results.Result) bool { return r == results.Done || r == results.Accepted }
 
-// replaced returns the class for a row whose operation rec a person has replaced by another one (journal redrive or rekey) that took effect, or may have. A run sends
-// nothing for such a row; the dry run notes why. It returns "" if there is no such replacement.
+// replaced returns the class (the state, such as done) for a row whose operation rec a person has replaced by another one (journal redrive or rekey) that took
+// effect, or may have. A run sends nothing for such a row; the dry run notes why. It returns "" if there is no such replacement.
 func (d *dryRun) replaced(ctx context.Context, r *input.Row, rec *persist.Record) results.Class {
 	by, is := d.replacement(ctx, rec)
 	if !is {
@@ -60,8 +60,8 @@ func (d *dryRun) replaced(ctx context.Context, r *input.Row, rec *persist.Record
 	return results.Class(results.Mismatch)
 }
 
-// replacedEarlier returns the class of a row if a person has replaced its generation before this run's by an operation under another key. Then a run begins no new
-// generation. foresee calls it for a row without a record; "" means that the row may be sent.
+// replacedEarlier returns the class (the state) of a row if a person has replaced its generation before this run's, the try before, by an operation under another
+// key. Then a run begins no new generation. foresee calls it for a row without a record; "" means that the row may be sent.
 func (d *dryRun) replacedEarlier(ctx context.Context, r *input.Row) results.Class {
 	if d.plan.generation < 2 {
 		return ""

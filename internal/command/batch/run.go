@@ -226,7 +226,8 @@ func (b *batch) unprotectedRestore() bool {
 	return b.tally.Restored && b.plan.profile.Carrier.Place == profile.Nowhere && !b.flags.yes
 }
 
-// sayRestored says that the journal was restored from a backup. Then no summary advises another generation: a row that counts as new may have been done.
+// sayRestored says that the journal was restored from a backup. Then no summary advises another generation (a try under a new key): a row that counts as new may
+// have been done. The error is one of the journal.
 func (b *batch) sayRestored(ctx context.Context) error {
 	text, err := session.RestoredText(ctx, b.session)
 	if text != "" {
@@ -304,8 +305,8 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	return l
 }
 
-// fatal returns the final errors of the journal: after one of them it takes nothing more. A server may leave the
-// outcome of one call open and still take the next: only the row of the one call is in doubt.
+// fatal returns the errors of the journal after which it takes nothing more, so that the batch stops. A server may leave the outcome of one call open and still take
+// the next: only the row of that call is in doubt then, and the batch goes on.
 func (b *batch) fatal() []error {
 	if b.session.Place.IsFile() {
 		return []error{persist.ErrUncertain, persist.ErrCorrupt, persist.ErrClosed, persist.ErrGone}

@@ -130,7 +130,8 @@ func (b *batch) latest(ctx context.Context, r *input.Row) (last persist.Record, 
 	}
 }
 
-// isDone reports whether rec, the record of a generation of the row, is a success for the very request of the row. An erased record cannot tell, and is not.
+// isDone reports whether rec, the record of a generation (try) of the row, is a success for the very request of the row. It returns false for an erased record,
+// whose request is gone.
 func (b *batch) isDone(ctx context.Context, r *input.Row, generation int, rec *persist.Record) bool {
 	if !isSuccess(b.flags.Declines.ResultOfRecord(rec)) || rec.Erased {
 		return false
@@ -193,8 +194,8 @@ func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.
 	}
 }
 
-// nameReplaced adds to the error in a row's line that a person has replaced the row's generation before the given one by an operation under another key: no later
-// generation is begun beside that.
+// nameReplaced adds to the error in a row's line that a person has replaced the row's generation (try) before the given one by an operation under another key: no
+// later generation is begun beside that.
 func (b *batch) nameReplaced(ctx context.Context, r *input.Row, generation int, l *results.Line) {
 	if by := b.rekeyed(ctx, r, generation-1); by != "" && l.Error != nil {
 		l.Stands = results.StandsReplaced
@@ -202,8 +203,8 @@ func (b *batch) nameReplaced(ctx context.Context, r *input.Row, generation int, 
 	}
 }
 
-// replacedEarlier returns the line of a row whose given generation a person has replaced by an operation under another key (rec.ReplacedBy). Nothing is sent for the
-// row: it might take effect twice.
+// replacedEarlier returns the printed line of a row if a person has replaced this generation (try) of it by an operation under another key (rec.ReplacedBy). Nothing
+// is sent for the row: it might take effect twice.
 func (b *batch) replacedEarlier(r *input.Row, generation int, rec *persist.Record) results.Line {
 	return results.Line{
 		Key: string(b.plan.keyOf(r, b.plan.generation)), Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitRefused, Stands: results.StandsReplaced,
@@ -211,14 +212,14 @@ func (b *batch) replacedEarlier(r *input.Row, generation int, rec *persist.Recor
 	}
 }
 
-// elsewhere reports whether a person has replaced a generation of a row, whose record is rec, by an operation under a key that is not the row's next generation. Then
-// this batch must begin no later generation: the row might take effect twice.
+// elsewhere reports whether a person has replaced a generation (try) of a row, whose record is rec, by an operation under a key that is not the row's next
+// generation. Then this batch must begin no later generation: the row might take effect twice.
 func (p *plan) elsewhere(r *input.Row, generation int, rec *persist.Record) bool {
 	return rec.ReplacedBy != "" && rec.ReplacedBy != string(p.keyOf(r, generation+1))
 }
 
-// rekeyed returns the key of the operation by which a person has replaced a generation of a row (see elsewhere). It returns "" if there is none, if the next generation
-// itself is it, or without a record.
+// rekeyed returns the key of the operation by which a person has replaced a generation (try) of a row, if it is not the row's next generation. It returns "" if
+// there is no such operation, or no record: then the batch may begin a later generation.
 func (b *batch) rekeyed(ctx context.Context, r *input.Row, generation int) string {
 	if generation < 1 {
 		return ""
@@ -230,8 +231,8 @@ func (b *batch) rekeyed(ctx context.Context, r *input.Row, generation int) strin
 	return rec.ReplacedBy
 }
 
-// standing returns the result line of a row that a run with --generation must not send, because an earlier generation is not refused for certain, and true. The line
-// comes from the journal. It returns false if the row may be sent. It looks from the newest generation to the first.
+// standing returns the line that is printed for a row which a run with --generation must not send, and true: an earlier generation (try) of the row is not refused
+// for certain. The line comes from the journal. It returns false if the row may be sent. It looks from the newest generation to the first.
 func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool) {
 	last := b.plan.generation
 	for g := last; g >= 1; g-- {
@@ -276,8 +277,8 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 	return b.neverBegun(r), true
 }
 
-// neverBegun returns the result line of a row that a run with --generation does not send, since the journal has no record of an earlier generation: the row was never
-// sent, or each send was rejected and the journal forgot it.
+// neverBegun returns the line that is printed for a row which a run with --generation does not send, since the journal has no record of an earlier generation (try):
+// the row was never sent, or each send was rejected and the journal forgot it.
 func (b *batch) neverBegun(r *input.Row) results.Line {
 	l := results.Line{
 		Key: string(b.plan.keyOf(r, b.plan.generation)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown, First: 1,
@@ -306,7 +307,7 @@ func (b *batch) readRejected() map[persist.ID]forgotten.Operation {
 	return last
 }
 
-// prepared returns the record with which a run would begin a generation of a row. It is compared with recorded ones; nothing is written.
+// prepared returns the record with which a run would begin a generation (try) of a row. It is compared with recorded ones; nothing is written.
 func (b *batch) prepared(ctx context.Context, r *input.Row, generation int) (persist.Record, error) {
 	req, err := b.plan.request(ctx, r)
 	if err != nil {
@@ -315,8 +316,8 @@ func (b *batch) prepared(ctx context.Context, r *input.Row, generation int) (per
 	return b.survey.client.Prepare(req, b.plan.keyOf(r, generation))
 }
 
-// differs names the differences between the row and the record of one of its generations. These are members of the
-// body, the URL or a header named by the key. It returns "" if they are the same request.
+// differs names the differences between the row and the record of one of its generations (tries): the method, the server, the URL, members of the body, or a header.
+// It returns "" if they are the same request.
 func (b *batch) differs(ctx context.Context, r *input.Row, generation int, rec *persist.Record) (string, error) {
 	prepared, err := b.prepared(ctx, r, generation)
 	if err != nil || request.Same(&prepared, rec) {
@@ -325,8 +326,8 @@ func (b *batch) differs(ctx context.Context, r *input.Row, generation int, rec *
 	return view.Differences(&prepared, rec), nil
 }
 
-// erased returns the result line of a row whose recorded generation was erased on purpose. Only its end is known: whether its content was the row's cannot be compared.
-// The record has a digest in place of the key.
+// erased returns the printed line of a row whose recorded generation (try) was erased on purpose. Only its end is known: whether its content was the row's cannot be
+// compared. The record has a digest in place of the key.
 func (b *batch) erased(r *input.Row, generation int, rec *persist.Record) results.Line {
 	l := b.flags.Declines.Recorded(rec, fmt.Sprintf("generation %d", generation))
 	l.Key = string(b.plan.keyOf(r, generation))
@@ -338,8 +339,8 @@ func isCollided(l *results.Line) bool {
 	return l.Result == results.Mismatch && l.Sends == 0 && l.State != "" && l.Error != nil && l.Error.Code == "key_reused"
 }
 
-// collided returns the result line of a row whose key is in the journal with other content: nothing was sent, and the recorded answer is not this row's. what names the
-// recorded operation in the message; which names the differences.
+// collided returns the printed line of a row whose key is in the journal with other content: nothing was sent, and the recorded answer is not this row's. what names
+// the recorded operation in the message; which names the differences.
 func collided(rec *persist.Record, what, which string) results.Line {
 	l := results.Line{
 		Key: rec.Key, Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), Exit: terminal.ExitRefused,
@@ -391,8 +392,8 @@ func (b *batch) distrusts(ctx context.Context, r *input.Row, rec *persist.Record
 	return session.Distrusts(rec, &prepared, time.Now())
 }
 
-// distrusted returns the result line of a row that is not sent again, since the profile of this run does not trust its key as its record does. It returns false if the
-// row may be sent.
+// distrusted returns the printed line of a row that is not sent again, and true: its record says that the API knows its key, and the profile of this run says that
+// it does not. It returns false if the row may be sent.
 func (b *batch) distrusted(ctx context.Context, r *input.Row) (results.Line, bool) {
 	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation))
 	if err != nil {

@@ -181,8 +181,8 @@ func (s *survey) check(ctx context.Context, in *input.File, p *plan, r *readRow)
 	r.Body = nil
 }
 
-// identify sets the row's key, its entry, by which rows with the same key are found, and the hash of its content in its mark, by which the second reading recognizes
-// the row.
+// identify sets the row's key, its entry (hashes of its key and body, and its place), by which rows with the same key are found, and in its mark the hash of its
+// content, by which the second reading recognizes the row.
 func (r *readRow) identify(key oncehttp.Key) {
 	r.key = key
 	r.entry = entry{key: short([]byte(key)), body: short(r.Body), at: uint64(r.at), number: uint64(r.Number)}

@@ -61,8 +61,8 @@ func (f *checkFlags) examine(ctx context.Context, url string, s terminal.Streams
 	return diagnose(rep, &o, s.Out)
 }
 
-// diagnose prints one line for each probe, and for each missing flag. It returns an error with the exit status if a probe failed or a given flag does
-// not work.
+// diagnose prints one line for each probe (a small test of the target), and for each missing flag. It returns an error with the exit status if a probe failed or a
+// given flag does not work.
 func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) error {
 	found := map[string]conformance.Result{}
 	for _, c := range rep.Cases {
@@ -129,7 +129,8 @@ func givenFlags(o *conformance.Options) []givenFlag {
 	return all
 }
 
-// taken returns words for the requests that the target accepts, with the flags for them if they were found by trying. answer is the verdict of the first probe.
+// taken returns words for the requests that the target accepts, with the flags for them if they were found by trying. answer is the verdict of the test with the
+// first request; without a verdict nothing is known but that the target can be connected to.
 func taken(rep *conformance.Report, answer conformance.Verdict) string {
 	switch {
 	case rep.WayIn != "":
@@ -140,7 +141,7 @@ func taken(rep *conformance.Report, answer conformance.Verdict) string {
 	return "operations as they are sent"
 }
 
-// verdictLine returns the result of a probe in words. good is the text for a pass.
+// verdictLine returns the result of a probe (a small test of the target) in words. good is the text for a pass.
 func verdictLine(c conformance.Result, good string) string {
 	switch c.Verdict {
 	case conformance.VerdictPass:

@@ -75,7 +75,8 @@ type attempt struct {
 	Error  string    `json:"error,omitempty"`
 }
 
-// operationOf returns the line of the log about a record that the journal forgot at now, since nothing happened. Its body and headers are not in it.
+// operationOf returns the line of the log about an operation that the journal forgot at now, since nothing happened: what was tried, for the user. Its body and
+// headers are not in it.
 func operationOf(rec *persist.Record, now time.Time) Operation {
 	o := Operation{
 		Forgotten: now.UTC().Round(0), Key: rec.Key, Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Target: words.PathOf(rec.Target),
@@ -95,7 +96,8 @@ func operationOf(rec *persist.Record, now time.Time) Operation {
 	return o
 }
 
-// AttemptsMade returns the attempts of a forgotten operation in the form of a record, for the code that displays records.
+// AttemptsMade returns the attempts of an operation that ended without effect, and that the journal forgot, in the form of a record, for the code that displays
+// records.
 func (o *Operation) AttemptsMade() []persist.Attempt {
 	var all []persist.Attempt
 	for _, a := range o.History {
@@ -136,7 +138,8 @@ type log struct {
 	file *os.File // nil: it is not open
 }
 
-// add appends the line about a record forgotten at now to the file, which it opens if needed. Without a place for the file it returns l.nowhere.
+// add appends a line to the log about an operation that the journal forgot at now, since nothing happened. It opens the file if needed. Without a place for the file
+// it returns l.nowhere.
 func (l *log) add(rec *persist.Record, now time.Time) error {
 	if l.nowhere != nil {
 		return l.nowhere
@@ -213,8 +216,9 @@ func (l *log) close() {
 	}
 }
 
-// Read returns the operations in the log of a journal, oldest first. unread is the number of sealed lines that the keys of the place do not open. Lines that are too
-// old, or cut off by a crash, are left out. Marks about an interrupt or a restore are applied to the operations before them.
+// Read returns the operations in the log of a journal, which ended without effect, oldest first. unread is the number of sealed (encrypted) lines that the keys of
+// the place do not open. Lines that are too old, or cut off by a crash, are left out. Marks about an interrupt or a restore are applied to the operations before
+// them.
 func Read(at place.Place, now time.Time) (all []Operation, unread int, err error) {
 	path, err := pathOf(at)
 	if err != nil {
@@ -315,7 +319,7 @@ func isThere(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// open replaces a sealed line by the operation in it, and reports whether the keys of sealer could open it. sealer may be nil.
+// open replaces a sealed (encrypted) line by the operation in it, and reports whether the keys of sealer could open it. A nil sealer has no keys.
 func (o *Operation) open(sealer *seal.Sealer) bool {
 	var sealed persist.Record
 	if sealer == nil || gob.NewDecoder(bytes.NewReader(o.Sealed)).Decode(&sealed) != nil {
@@ -328,8 +332,8 @@ func (o *Operation) open(sealer *seal.Sealer) bool {
 	return err == nil
 }
 
-// Keep returns the journal with a log of its forgotten operations, and a function for marks: it says of a forgotten operation that the end of its
-// client came before anything was sent. warn is called with each error of the log: the operation is forgotten, and the caller goes on.
+// Keep returns the journal with a log of the operations that it forgets, since they ended without effect. interrupted writes a mark to the log: the end of its
+// client came before anything was sent for this one. warn is called with each error of the log: the operation is forgotten, and the caller goes on.
 func Keep(j persist.Journal, at place.Place, warn func(error)) (kept persist.Journal, interrupted func(persist.ID)) {
 	path, err := pathOf(at)
 	k := &keeping{j, &log{path: path, nowhere: err, sealer: at.Sealer, most: FileBytesMax}, warn}

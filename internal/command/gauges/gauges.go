@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Counts writes the families oncehttp_operation_* and oncehttp_result_* of a journal. Each known reason of a hold has a sample, also at zero.
+// Counts writes the metrics oncehttp_operation_* and oncehttp_result_* of a journal in the text format of Prometheus. Each known reason of a hold (an operation
+// waits for a decision) has a sample, also at zero.
 func Counts(b *strings.Builder, journal string, c *persist.Counts, now time.Time) {
 	of, held := LabelText(journal), maps.Clone(c.Held)
 	if held == nil {

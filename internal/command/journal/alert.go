@@ -74,8 +74,8 @@ type alert struct {
 	older        older
 }
 
-// add counts a record for the alert if its operation is pending, held, or was refused lately. It keeps the oldest one that waits for its first send. It is called for
-// each record that the command reads.
+// add counts a record for the alert (the exit status for monitoring) if its operation is pending, held, or was refused lately. It keeps the oldest one that waits
+// for its first send. It is called for each record that the command reads.
 func (a *alert) add(rec *persist.Record) {
 	switch rec.State {
 	case persist.StateHeld:

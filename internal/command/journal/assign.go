@@ -149,7 +149,7 @@ type assigning struct {
 }
 
 // these assigns the operations of keys to the account. All are looked up before the first is changed. An operation that has changed since the user saw it is left
-// alone. listed is true if keys came from stdin: an unfinished one then needs KEY@SEEN.
+// alone. listed is true if keys came from stdin: an unfinished one then needs KEY@SEEN, a digest of its record as the user saw it.
 func (a *assigning) these(ctx context.Context, keys []string, listed bool) error {
 	var all []seenRecord
 	for _, key := range keys {

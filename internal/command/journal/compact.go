@@ -138,7 +138,7 @@ func copyJournal(ctx context.Context, ses *session.Session, name string) (int, e
 	return n, err
 }
 
-// inClear reports whether the journal file of a session is not sealed, so that its records are read without keys.
+// inClear reports whether the journal file of a session is not sealed (encrypted), so that its records are read without keys.
 func inClear(ses *session.Session) bool {
 	_, clear := persist.As[*bolt.Journal](ses.Journal)
 	return clear

@@ -15,8 +15,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// printRecords writes each record selected by q as a line of JSON. Results are judged by the values of --declined that the journal keeps. parts says whether bodies are
-// written.
+// printRecords writes each record selected by q as a line of JSON. Its result is told by the values of --declined that the journal keeps: answers that count as
+// refusals. parts says whether bodies are written.
 func printRecords(ctx context.Context, ses *session.Session, q persist.Query, out io.Writer, parts view.Parts) error {
 	declines, _, err := session.KnownDeclines(ctx, ses)
 	if err != nil {

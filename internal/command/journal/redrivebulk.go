@@ -196,8 +196,8 @@ func (r *redriving) each(ctx context.Context, do func(*persist.Record) error) er
 	})
 }
 
-// fateOf decides whether a refused operation is begun once more (fateTaken), or why it is left alone. If a broken-off run has named its next generation and not begun
-// it, it is taken.
+// fateOf decides whether a refused operation is begun once more (fateTaken), or why it is left alone. If a broken-off run has named its next generation (the try
+// under a new key) and not begun it, it is taken.
 func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, error) {
 	named := *rec
 	named.ReplacedBy = cmp.Or(rec.ReplacedBy, intent.NextGeneration(rec.Key)) // a batch or a program begins that without naming it
@@ -273,7 +273,8 @@ func (r *redriving) ours(ctx context.Context, rec *persist.Record, next oncehttp
 	return now.RedriveRun == r.run, err
 }
 
-// one begins one operation once more under its next generation, and counts the result. It prints the first errors. Several goroutines call it.
+// one begins one operation once more under its next generation (a new key for the same request), and counts the result: begun by this run, by another one, refused
+// or unknown. It prints the first errors. Several goroutines call it.
 func (r *redriving) one(ctx context.Context, rec *persist.Record) {
 	c, err := r.client(words.AccountName(rec.Account))
 	var next oncehttp.Key

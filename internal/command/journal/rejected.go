@@ -74,7 +74,8 @@ func rejected(ses *session.Session, sel selection, now time.Time, stderr io.Writ
 	return chosen, nil
 }
 
-// recordOf returns a record with the facts of a forgotten operation, so that the columns for records can show it. It is in no journal.
+// recordOf returns a record with what is known of an operation that ended without effect, and that the journal forgot, so that the columns for records can show it.
+// It is in no journal.
 func recordOf(o *forgotten.Operation) persist.Record {
 	return persist.Record{
 		ID: persist.ID{Account: o.Account, Key: o.Key}, Seq: 1, State: persist.StateSettled, Effect: persist.EffectAbsent, Method: o.Method, Origin: o.Origin,
@@ -82,7 +83,8 @@ func recordOf(o *forgotten.Operation) persist.Record {
 	}
 }
 
-// stillRejected returns the latest forgotten operation of each key, without those whose key is in the journal again: these were begun anew.
+// stillRejected returns the operations that ended without effect, and that the journal forgot: the latest of each key, without those whose key is in the journal
+// again, since these were begun anew.
 func stillRejected(ctx context.Context, ses *session.Session, all []forgotten.Operation) ([]forgotten.Operation, error) {
 	last := map[persist.ID]int{}
 	for i := range all {
@@ -117,8 +119,8 @@ func standsNow(ctx context.Context, ses *session.Session, o *forgotten.Operation
 	return true, nil
 }
 
-// rejectedColumns returns the columns for forgotten operations. The writer knows records only; now returns the operation that is being written, for facts that a record
-// lacks.
+// rejectedColumns returns the columns for operations that the journal has forgotten, since nothing happened. The writer knows records only; now returns the
+// operation that is being written, for facts that a record lacks.
 func rejectedColumns(c clock, now func() *forgotten.Operation) []column {
 	backup := func() time.Time { return now().Backup }
 	return []column{
@@ -140,7 +142,7 @@ func rejectedColumns(c clock, now func() *forgotten.Operation) []column {
 	}
 }
 
-// writeRejected writes forgotten operations in the format of the flags, at most limit of them; a limit of 0 is none.
+// writeRejected writes operations that the journal has forgotten, since nothing happened, in the format of the flags, at most l.limit of them; a limit of 0 is none.
 func (l *listFlags) writeRejected(out io.Writer, c clock, all []forgotten.Operation) error {
 	if l.limit > 0 {
 		all = all[:min(len(all), l.limit)]
@@ -237,7 +239,8 @@ func (l *listFlags) stuckRejected(ctx context.Context, ses *session.Session, sel
 	return l.writeRejected(s.Out, c, all)
 }
 
-// notDoneSince returns the forgotten operations that sel selects and that were not begun again since. stderr is told of those that cannot be read.
+// notDoneSince returns the operations that ended without effect, that the journal forgot, and that were not begun again since, as far as sel selects them. stderr is
+// told of those that cannot be read.
 func notDoneSince(ctx context.Context, ses *session.Session, sel selection, now time.Time, stderr io.Writer) ([]forgotten.Operation, error) {
 	all, err := rejected(ses, sel, now, stderr)
 	if err != nil {
@@ -246,8 +249,8 @@ func notDoneSince(ctx context.Context, ses *session.Session, sel selection, now 
 	return stillRejected(ctx, ses, all)
 }
 
-// lookAtRejected reads the forgotten operations that sel selects and that were not begun again since, counts the rejected ones for the alert, and returns all. stderr
-// is told of those that cannot be read, unless the alert is quiet.
+// lookAtRejected reads the operations that were rejected or interrupted, and not begun again since, as far as sel selects them. It counts the rejected ones for the
+// alert (the exit status for monitoring), and returns all. stderr is told of those that cannot be read, unless the alert is quiet.
 func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel selection, stderr io.Writer) ([]forgotten.Operation, error) {
 	if a.flags.rejected >= 0 { // also if it is quiet: the limit is on something that is not known
 		sayNowhere(ses.Place, stderr)
@@ -261,7 +264,8 @@ func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel se
 	return all, err
 }
 
-// showRejected prints the forgotten operations of a key for journal show, and reports whether there are any. text is the key, or its end after a colon.
+// showRejected prints for journal show what was tried of a key without effect, so that the journal forgot it, and reports whether there is any. text is the key, or
+// its end after a colon.
 func showRejected(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, c clock, asJSON bool, s terminal.Streams) (bool, error) {
 	var all []forgotten.Operation
 	var err error
@@ -312,7 +316,7 @@ type older struct {
 	backup time.Time // the earliest
 }
 
-// olderOf counts the forgotten operations of a list that are older than a restore of the journal from a backup: they may have been done since.
+// olderOf counts the operations of a list that the journal forgot, since nothing happened, before it was restored from a backup: they may have been done since.
 func olderOf(all []forgotten.Operation) (o older) {
 	for i := range all {
 		if at := all[i].Backup; !at.IsZero() {
@@ -347,7 +351,7 @@ func sayOlder(all []forgotten.Operation, stderr io.Writer) {
 	}
 }
 
-// addRejected sets the numbers of rejected operations in the alert. all are those that were not begun again since.
+// addRejected sets the numbers of rejected operations in the alert (the exit status for monitoring). all are those that were not begun again since.
 func (a *alert) addRejected(all []forgotten.Operation) {
 	a.rejected, a.older = len(all), olderOf(all)
 	for i := range all {

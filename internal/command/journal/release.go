@@ -84,7 +84,7 @@ type heldBack struct {
 	many map[string]int
 }
 
-// add counts an operation that stays held, by the reason why. Several goroutines may call it.
+// add counts an operation that stays held (it is not sent until a person decides), by the reason why. Several goroutines may call it.
 func (h *heldBack) add(why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,8 +148,8 @@ type heldOtherwise struct {
 	all map[string]string // the states by KEY@SEEN
 }
 
-// note keeps an operation that is held for another reason than a restore, if the user has named its key. Without keys such an operation is no news. Several goroutines
-// may call it.
+// note keeps an operation that waits for a person's decision for another reason than a restore, if the user has named its key: --restored does not release it.
+// Without keys such an operation is no news. Several goroutines may call it.
 func (h *heldOtherwise) note(rec *persist.Record, named bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

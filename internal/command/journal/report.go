@@ -220,8 +220,8 @@ func (p *reportPage) add(r reportRow) {
 	}
 }
 
-// addCommands adds the commands that an operator may copy to each row. One that settles an operation names KEY@SEEN, so that it changes nothing if the operation has
-// changed since the page was made. journal and sealKey are the values of the flags.
+// addCommands adds the commands that an operator may copy to each row. One that settles an operation names KEY@SEEN, the key with a digest of the record, so that it
+// changes nothing if the operation has changed since the page was made. journal and sealKey are the values of the flags.
 func (p *reportPage) addCommands(journal, sealKey string) {
 	rest := " --journal " + words.ShellQuote(journal)
 	if sealKey != "" {

@@ -206,7 +206,7 @@ func (l *leases) lasts(rec *persist.Record) bool {
 	return !l.now.IsZero() && !rec.State.Final() && rec.Leased("", l.now.Add(time.Since(l.asked)))
 }
 
-// see counts the lease of a record if it lasts, and keeps the record whose lease ends last.
+// see counts the lease of a record (a claim to send it, until a time) if it lasts, and keeps the record whose lease ends last.
 func (l *leases) see(rec *persist.Record) {
 	if !l.lasts(rec) {
 		return
@@ -216,7 +216,8 @@ func (l *leases) see(rec *persist.Record) {
 	}
 }
 
-// err returns an error if see has counted a lease: a worker is running, and must be stopped first. The error says when the last lease ends.
+// err returns an error if see has counted a lease (the claim of a process to send an operation): a worker is running, and must be stopped first. The error says when
+// the last lease ends.
 func (l *leases) err() error {
 	if l.many == 0 {
 		return nil
@@ -232,7 +233,8 @@ func (l *leases) refuse(rec *persist.Record) error {
 	return alone.err()
 }
 
-// newestIn returns the latest time that any record of the journal has: a backup cannot be older. The error says that a process has a lease of some record.
+// newestIn returns the latest time that any record of the journal has: a backup cannot be older. It counts the leases (claims of processes to send) in leases; one
+// that lasts is an error.
 func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest time.Time, err error) {
 	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
 		leases.see(rec)

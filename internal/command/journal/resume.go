@@ -189,8 +189,8 @@ func (f *resumeFlags) pass(ctx context.Context, ses *session.Session, c *oncehtt
 	return t, nil
 }
 
-// feed runs the client's Resume, and sends a result line for each operation to lines. Failures of single operations are lines; only an error of the journal ends it
-// early.
+// feed runs the client's Resume, and sends the line of JSON to print for each operation to lines. It returns their counts. Failures of single operations are lines;
+// only an error of the journal ends it early.
 func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<- results.Placed) (results.Tally, error) {
 	t := results.Tally{Parted: true}
 	for res, err := range c.Resume(ctx) {
@@ -294,7 +294,7 @@ func (l *leased) add(rec *persist.Record, now time.Time) {
 	}
 }
 
-// say prints why operations leased to other processes were not sent, and what to do. A process that was killed has them until its lease ends.
+// say prints why operations leased to other processes (claimed by them) were not sent, and what to do. A process that was killed has them until its lease ends.
 func (l *leased) say(stderr io.Writer, now time.Time) {
 	if l.n == 0 {
 		return

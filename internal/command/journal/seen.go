@@ -21,7 +21,8 @@ type seenRecord struct {
 	seen string
 }
 
-// repeats reports whether the argument of the command that named r says nothing new beside an earlier one, before: the same operation, and the same SEEN or none.
+// repeats reports whether the argument of the command that named r says nothing new beside an earlier one, before: the same operation, and the same SEEN (the digest
+// of the record as the user saw it) or none.
 func (r *seenRecord) repeats(before seenRecord) bool {
 	return before.ID == r.ID && (r.seen == "" || r.seen == before.seen)
 }
@@ -72,7 +73,7 @@ func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text stri
 	return fmt.Errorf("%w; there is %q", f.NotFound(text), meant)
 }
 
-// badSeen returns the operation of KEY, and true, if a text is KEY@ and something that is no SEEN, so that the error can say so.
+// badSeen returns the operation of KEY, and true, if a text is KEY@ and something that is no SEEN (a digest of hexadecimal digits), so that the error can say so.
 func (f *actFlags) badSeen(ctx context.Context, ses *session.Session, text string) (persist.Record, bool) {
 	at := strings.LastIndexByte(text, '@')
 	if at < 1 {
@@ -86,9 +87,9 @@ func (f *actFlags) badSeen(ctx context.Context, ses *session.Session, text strin
 	return persist.Record{}, false
 }
 
-// unmoved returns the records that the act a may change, and in moved a line for each operation that is not as its KEY@SEEN says. On a terminal it asks about the
-// latter, unless the keys were listed on stdin or with --yes. If the act needs a SEEN (a.bound), or the keys were listed, an unfinished operation without one is asked
-// about, or is an error: a worker may have sent it since the user looked.
+// unmoved returns the records that the act a may change, and in moved a line for each operation that is not as its KEY@SEEN (a digest of the record) says. On a
+// terminal it asks about the latter, unless the keys were listed on stdin or with --yes. If the act needs a SEEN (a.bound), or the keys were listed, an unfinished
+// operation without one is asked about, or is an error: a worker may have sent it since the user looked.
 func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (records []persist.Record, moved []string, err error) {
 	asks := !listed && !yes && terminal.IsTerminal(s.In) && terminal.IsTerminal(s.Err)
 	for i := range all {

@@ -181,8 +181,8 @@ func showState(line func(name, format string, args ...any), rec *persist.Record,
 	}
 }
 
-// showText writes a record for people, with its attempts drawn. next is the operation under the next generation of the key, nil if there is none. known are the answers
-// that count as refusals. c spells times.
+// showText writes a record for people, with its attempts drawn. next is the operation under the next generation of the key (the next try), nil if there is none.
+// known are the answers that count as refusals. c spells times.
 func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known results.Declines, next *persist.Record) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -256,7 +256,7 @@ func bodySize(rec *persist.Record) string {
 	return fmt.Sprintf("%d bytes", len(rec.Body))
 }
 
-// showLinks prints by line the keys of the operations that a record replaces and is replaced by, and the run of journal redrive that began it.
+// showLinks prints by line the keys of the operations that a record replaces and is replaced by (a person began them), and the run of journal redrive that began it.
 func showLinks(line func(name, format string, args ...any), rec *persist.Record) {
 	if rec.Replaces != "" {
 		line("replaces", "%s", rec.Replaces)

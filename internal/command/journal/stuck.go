@@ -164,8 +164,8 @@ func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel sel
 	return nil
 }
 
-// sayOthers adds operations that were rejected, so that the journal forgot them, to the alert, and prints a line about them. With --quiet it does so only if a flag
-// asks for their number.
+// sayOthers adds operations that were rejected, so that the journal forgot them, to the alert (the exit status for monitoring), and prints a line about them. With
+// --quiet it does so only if a flag asks for their number.
 func (f *stuckFlags) sayOthers(ctx context.Context, ses *session.Session, sel selection, a *alert, stderr io.Writer) error {
 	if f.alerts.quiet && !f.alerts.wantsRejected() {
 		return nil

@@ -351,8 +351,8 @@ func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(
 	return fmt.Errorf("%w: %w", errWentAway, err)
 }
 
-// Fact implements persist.Journal for reading. It asks the process that has the file open, and knows only the origins with credentials and the values of --declined.
-// Any other fact is nil: of a seal, each reader learns from the records.
+// Fact implements persist.Journal for reading. (A fact is a value about the journal as a whole.) It asks the process that has the file open, and knows only the
+// origins with credentials and the values of --declined. Any other fact is nil: whether the journal is sealed, each reader learns from the records.
 func (j *HeldJournal) Fact(ctx context.Context, name string, _, _ []byte) ([]byte, error) {
 	if name != persist.FactOrigins && name != persist.FactDeclined {
 		return nil, nil

@@ -18,8 +18,8 @@ func BindSealKey(fs *pflag.FlagSet, to *string) {
 	fs.StringVar(to, "seal-key", "", "@FILE with the keys that seal the journal, one 'id:base64' a line, the current one first; see help journals")
 }
 
-// ParseSealed reads a journal's place from text, with the keys of --seal-key if its records are sealed; "" is no seal. Errors of the place begin with
-// source, the flag that held the text.
+// ParseSealed reads a journal's place from text, with the keys of --seal-key if its records are sealed (encrypted); an empty sealKey means that they are not. Errors
+// of the place begin with source, the flag that held the text.
 func ParseSealed(source, text, sealKey string) (Place, error) {
 	at, err := placeFrom(source, text)
 	if err != nil || sealKey == "" {
@@ -39,8 +39,8 @@ func ParseSealed(source, text, sealKey string) (Place, error) {
 	return at, nil
 }
 
-// Unsealed returns the journal as the command uses it: unsealed by the keys of --seal-key, or as it is. A journal is sealed as a whole or not at all, so that its
-// oldest operation decides; a missing key is an error. With p.Adopt, one in clear may be read although there are keys.
+// Unsealed returns the journal as the command uses it: behind a layer that decrypts its sealed records with the keys of --seal-key, or as it is. A journal is sealed
+// as a whole or not at all, so that its oldest operation decides; a missing key is an error. With p.Adopt, one in clear may be read although there are keys.
 func (p Place) Unsealed(j persist.Journal) (persist.Journal, error) {
 	if p.Sealer == nil || p.Adopt {
 		oldest, err := oldestOf(j)
@@ -57,7 +57,8 @@ func (p Place) Unsealed(j persist.Journal) (persist.Journal, error) {
 	return p.Sealing(context.Background(), j)
 }
 
-// Sealing returns j behind a layer that seals and unseals records by the keys of --seal-key; j itself without keys.
+// Sealing returns j behind a layer that seals (encrypts) records as they are written, and unseals them as they are read, by the keys of --seal-key; j itself without
+// keys.
 func (p Place) Sealing(ctx context.Context, j persist.Journal) (persist.Journal, error) {
 	if p.Sealer == nil {
 		return j, nil
@@ -69,8 +70,8 @@ func (p Place) Sealing(ctx context.Context, j persist.Journal) (persist.Journal,
 	return sealed, nil
 }
 
-// oldestOf returns the oldest operation of a journal, by which it is told whether the journal is sealed; an empty record if there is none. It skips damaged records,
-// which later readers report.
+// oldestOf returns the oldest operation of a journal, by which it is told whether the journal is sealed (encrypted); an empty record if there is none. It skips
+// damaged records, which later readers report.
 func oldestOf(j persist.Journal) (persist.Record, error) {
 	for rec, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
 		if !persist.OfOneRecord(err) {

@@ -16,14 +16,15 @@ type ownerLock struct {
 	file  *os.File
 }
 
-// ownerFile returns the name of the file that an owner of leases, a process, locks while it lives. path is that of the journal.
+// ownerFile returns the name of the file that a process locks while it lives, so that others see that its leases (claims to send) still count. owner is the id of
+// the process in its leases; path is that of the journal.
 func ownerFile(path, owner string) string {
 	sum := sha256.Sum256([]byte(owner))
 	return path + ".owner-" + hex.EncodeToString(sum[:8])
 }
 
-// lockOwnerFile makes the file of an owner of leases, and locks it until release or the end of the process. path is that of the journal; owner is the random id of this
-// process in leases.
+// lockOwnerFile makes the file by which others see that this process lives, and locks it until release or the end of the process. path is that of the journal; owner
+// is the random id of this process in its leases (claims to send).
 func lockOwnerFile(path, owner string) (*ownerLock, error) {
 	f, err := os.OpenFile(ownerFile(path, owner), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -35,7 +36,7 @@ func lockOwnerFile(path, owner string) (*ownerLock, error) {
 	return &ownerLock{owner, f}, nil
 }
 
-// release removes the owner's file and gives up its lock: leases of this owner then count as ended.
+// release removes the owner's file and gives up its lock: the leases of this owner (its claims to send) then count as ended.
 func (l *ownerLock) release() {
 	_ = os.Remove(l.file.Name())
 	_ = l.file.Close()

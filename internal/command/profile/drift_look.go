@@ -81,8 +81,8 @@ func (d *drift) profileOf(rec *persist.Record) *profile.Profile {
 	return p
 }
 
-// look compares one operation with the facts of its profile, and notes contradictions. It leaves out operations that were never sent, or before --since, and pruned
-// ones.
+// look compares one operation with the facts of its profile (what is known of the API), and notes contradictions. It leaves out operations that were never sent, or
+// before --since, and pruned ones. It always returns nil.
 func (d *drift) look(rec *persist.Record) error {
 	if rec.FirstSent.IsZero() || rec.FirstSent.Before(d.since) {
 		return nil
@@ -204,8 +204,7 @@ func isSuccess(status int) bool { return status >= 200 && status < 300 }
 // likeInProgress reports whether an API may answer status for a request in progress. No proxy in front of an API answers one of these.
 func likeInProgress(status int) bool { return slices.Contains([]int{409, 422, 423, 425}, status) }
 
-// speaksOf reports whether the profile has a fact about answers with this status. 409 has a meaning in each profile: without a fact it is a request
-// in progress.
+// speaksOf reports whether the profile says what an answer with this status means. 409 has a meaning in each profile: without a fact it is a request in progress.
 func speaksOf(p *profile.Profile, status int) bool {
 	if status == http.StatusConflict && len(p.InProgress) == 0 || slices.Contains(p.NotActed.Again, status) || slices.Contains(p.NotActed.Stop, status) {
 		return true

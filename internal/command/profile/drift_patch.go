@@ -38,8 +38,8 @@ func driftMeaning(kind string, p *profile.Profile) (fact, means string, note boo
 // tightenedSuffix ends the name of a profile made of another by drift.
 const tightenedSuffix = "-tightened"
 
-// tightened returns a copy of p, under another name, that is only more careful. After a repeat that may have acted, the window is
-// shorter than the time of the repeat. Statuses found before a success are held. Errors that changed are no longer called kept.
+// tightened returns a copy of p, under another name, that is only more careful. After a repeat that may have acted, the window is shorter than the time of the
+// repeat. After statuses found before a success an operation is held (a person decides). Errors that changed are no longer called kept.
 func tightened(p *profile.Profile, found []DriftFinding, now time.Time) *profile.Profile {
 	c := p.Clone()
 	c.Name = p.Name[:min(len(p.Name), 64-len(tightenedSuffix))] + tightenedSuffix
@@ -77,8 +77,8 @@ func shorten(p *profile.Profile, within time.Duration, source profile.Source) {
 	p.Doubted = slices.DeleteFunc(p.Doubted, func(s profile.Statement) bool { return s.Name == "window" })
 }
 
-// hold makes the profile conclude nothing from answers with a status, so that such operations are held. More specific facts of the profile still count. source is noted
-// as the reason.
+// hold makes the profile conclude nothing from answers with a status, so that such operations are held (not sent again until a person decides). More specific facts
+// of the profile still count. source is noted as the reason.
 func hold(p *profile.Profile, status int, source profile.Source) {
 	p.Unclear = append([]profile.Matcher{{Status: []int{status}}}, p.Unclear...) // first: those of weak sources come last
 	if stated, said := p.Sources["Unclear"]; said && stated.Confidence != profile.Assumed {

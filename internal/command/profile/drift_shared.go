@@ -43,8 +43,8 @@ func (d *drift) shared() [][16]byte {
 // sharesMax is how many operations of one key on the wire are compared.
 const sharesMax = 64
 
-// lookShared compares a success with those of other content under the same key on the wire, of the same pinned credential. Two operations of one
-// journal share such a key only if they are of two accounts.
+// lookShared compares a success with those of other content under the same key on the wire, with the same credential (a hash of it is in the record). If the API
+// took the later request as a new one, it notes that. Two operations of one journal share such a key only if they are of two accounts.
 func (d *drift) lookShared(rec *persist.Record) error {
 	if rec.Swept || !rec.Protected || rec.FirstSent.IsZero() || rec.FirstSent.Before(d.since) || rec.Answer == nil || rec.FinalEffect() != persist.EffectHappened || !isSuccess(rec.Answer.Status) {
 		return nil

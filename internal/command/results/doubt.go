@@ -74,7 +74,8 @@ func ParseAsked(done, unknown []string) (Asked, error) {
 	return a, err
 }
 
-// Judge notes in the line of a recorded success that it was not judged by --done, and whether its answer, if it is there, would not be a success.
+// Judge adds notes to the printed line of a recorded success: that it was not judged by --done (the answers that are a success), and whether its answer, if it is
+// there, would not be one. The result stays.
 func (a *Asked) Judge(rec *persist.Record, l *Line) {
 	if l.Result != Done && l.Result != Accepted {
 		return
@@ -92,7 +93,7 @@ func (a *Asked) Judge(rec *persist.Record, l *Line) {
 	}
 }
 
-// Explain adds to the line of a held 2xx what --done and --unknown have against its answer.
+// Explain adds to the error in the line of an operation that is held after a 2xx (a person decides) what --done and --unknown have against its answer.
 func (a *Asked) Explain(l *Line) {
 	if l.Result != Held || l.Status < 200 || l.Status > 299 || l.Error == nil {
 		return
@@ -205,7 +206,7 @@ func doubtWithin(before string, object map[string]any, levels int) string {
 // errorStatus matches a member "status" with the number of an error.
 var errorStatus = regexp.MustCompile(`"status"\s*:\s*[45][0-9][0-9]\b`)
 
-// mayDoubt reports whether a body may have a name and a word of doubtIn. It spares the decoding of most answers.
+// mayDoubt reports whether a body may have words against a success, so that it has to be decoded and looked through. For most answers it has none.
 func mayDoubt(body []byte) bool {
 	low := bytes.ToLower(body)
 	has := func(text string) bool { return bytes.Contains(low, []byte(text)) }

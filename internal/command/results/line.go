@@ -97,7 +97,7 @@ const shortWait = time.Minute
 // AnswerBytesMax bounds the printed part of an answer. The client keeps as much of an answer in the journal.
 const AnswerBytesMax = 1 << 20
 
-// Marshal gives the line with its line feed, as encoding/json would.
+// Marshal returns the line as one line of JSON, with its line feed and its members in the order of the fields.
 func (l *Line) Marshal() []byte {
 	m := make(members, 0, 256+len(l.Key)+len(l.Body)+2*len(l.BodyBase64))
 	m = m.numberIf("row", l.Row).textIf("key", l.Key).textIf("account", l.Account).text("result", string(l.Result)).numberIf("of_row", l.OfRow)
@@ -270,8 +270,8 @@ func lineOf(res oncehttp.Result) Line {
 	}
 }
 
-// Resumed returns the result line of an operation that Resume has finished. The list says which answers count as declined: an answer of success with
-// such a text is no success.
+// Resumed returns the line that is printed for an operation that Resume has finished. The list says which answers count as refusals: an answer of success with such
+// a text is no success.
 func (list Declines) Resumed(res oncehttp.Result) Line {
 	l := lineOf(res)
 	if a := res.Answer; a != nil {

@@ -144,12 +144,12 @@ type Declines []decline
 // decline is a JSON pointer into an answer's body and the text at it.
 type decline struct{ pointer, equals string }
 
-// BindDeclines adds --declined to fs. Its values go to to.
+// BindDeclines adds the flag --declined to fs: answers that count as refusals. to gets its values.
 func BindDeclines(fs *pflag.FlagSet, to *[]string) {
 	fs.StringArrayVar(to, "declined", nil, "an answer of 2xx or a final 4xx that is a refusal, as JSON pointer and text, such as '/resultCode=Refused'; of 401, 403, 407, 409, 425, 429 and 5xx the status counts alone; may be repeated")
 }
 
-// ParseDeclines parses the values of --declined: POINTER=TEXT, split at the first "=".
+// ParseDeclines parses the values of --declined, answers that count as refusals: POINTER=TEXT, split at the first "=". An error names the first wrong one.
 func ParseDeclines(texts []string) (Declines, error) {
 	var list Declines
 	for _, text := range texts {
@@ -201,7 +201,7 @@ func (list Declines) matchesAlone(value any, levels int) bool {
 	return false
 }
 
-// matchesOpen reports whether a body declines the operation by a word that leaves its end open, such as pending.
+// matchesOpen reports whether a body counts as a refusal by --declined, and by a word there that leaves its end open, such as pending.
 func (list Declines) matchesOpen(body []byte) bool {
 	var open Declines
 	for _, d := range list {
@@ -212,8 +212,8 @@ func (list Declines) matchesOpen(body []byte) bool {
 	return open.match(body)
 }
 
-// MayHide reports whether an answer with this result may be a decline that was not seen: a text of --declined may stand in a body that is not there
-// or cannot be read (dropped), or in a member that was left out of it, such as those of oncehttp.Config.DropAnswer.
+// MayHide reports whether an answer with this result may be a refusal that was not seen: a text of --declined may stand in a body that is not there or cannot be
+// read (dropped), or in a member that was left out of it, such as those of oncehttp.Config.DropAnswer.
 func (list Declines) MayHide(r Result, dropped bool, without []string) bool {
 	if r != Done && r != Accepted {
 		return false

@@ -58,8 +58,8 @@ type Group struct {
 	later  bool   // it was rejected, or is pending, and may be tried again only later
 }
 
-// Add counts the result of one operation: its class, its exit status, whether the answer came from the journal, the next due time, and the reasons
-// for doubt in a success. Doubts beyond doubtsMax kinds share one entry.
+// Add counts the line of one operation for the summary: its result, its exit status, whether the answer came from the journal, the next due time, and what in a
+// success speaks against it (the doubt). Doubts beyond doubtsMax kinds share one entry.
 func (t *Tally) Add(l *Line) {
 	t.Rows++
 	t.Exit = terminal.Worse(t.Exit, l.Exit)
@@ -268,8 +268,8 @@ func (g Group) Text() string {
 	return strings.ReplaceAll(g.Code, "_", " ")
 }
 
-// NextSteps returns the next step for each group, one line each, only if a step can help. generation is the generation of the run; 0 if
-// there are none.
+// NextSteps returns the next step for each group of rows with the same end, one line each, only if a step can help. generation is the try of the rows that the run
+// was for; 0 for a command without generations. journal names the journal for a shell.
 func (t *Tally) NextSteps(journal string, generation int) []string {
 	var steps, said []string
 	many := map[string]int{}

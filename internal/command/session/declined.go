@@ -42,7 +42,8 @@ func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(
 	return place.JournalError(ses.Place.Name, err)
 }
 
-// TakeDeclines adds the values of --declined that earlier runs left in the journal to those of this run. If there are any, warn is called with a text that names them.
+// TakeDeclines adds the values of --declined (answers that count as refusals) that earlier runs left in the journal to those of this run. If there are any, warn is
+// called with a text that names them.
 func (f *ClientFlags) TakeDeclines(ctx context.Context, ses *Session, warn func(string)) error {
 	_, known, err := KnownDeclines(ctx, ses)
 	if err != nil {
@@ -87,8 +88,8 @@ func declinedTexts(fact []byte) []string {
 	return strings.Split(string(fact), "\n")
 }
 
-// ForgetDeclines takes values of --declined out of the journal: their answers count as done again. Other processes may change the list meanwhile; it is tried until no
-// change came between.
+// ForgetDeclines takes values of --declined (answers that count as refusals) out of the journal: such answers count as done again. Other processes may change the
+// list meanwhile; it is tried until no change came between.
 func ForgetDeclines(ctx context.Context, ses *Session, texts []string) error {
 	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
 	for err == nil {
@@ -107,8 +108,8 @@ func DeclinedBy(texts []string) string {
 	return "declined is also " + strings.Join(texts, " or ") + ", as batch and send were told (oncehttp journal declined --forget VALUE takes one back)"
 }
 
-// KnownDeclines returns the values of --declined that earlier runs left in the journal, parsed and as texts. For a role without the right to read them it returns none,
-// and no error.
+// KnownDeclines returns the values of --declined (answers that count as refusals) that earlier runs left in the journal, parsed and as texts. For a role without the
+// right to read them it returns none, and no error.
 func KnownDeclines(ctx context.Context, ses *Session) (results.Declines, []string, error) {
 	fact, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {

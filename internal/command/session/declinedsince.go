@@ -27,8 +27,8 @@ type declinedFrom struct {
 	from time.Time // zero: the journal does not say, and it always held
 }
 
-// sinceOf returns the texts of --declined, each with the time from which it counts. The journal has these times. A text that is not among the known ones counts from
-// now on, so that an operation told as done before can be recognized (WasDone).
+// sinceOf returns the texts of --declined (answers that count as refusals), each with the time from which it counts. The journal has these times. A text that is not
+// among the known ones counts from now on, so that an operation told as done before can be recognized (WasDone).
 func sinceOf(ctx context.Context, ses *Session, texts, known []string, now time.Time) (declinedSince, error) {
 	fact, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {

@@ -25,8 +25,8 @@ func Distrusts(rec *persist.Record, prepared *persist.Record, now time.Time) str
 	return "it may have been sent, under the profile " + words.Clip(rec.Profile) + ", by which the API knows its key; by this run's it does not, so that nothing is sent again"
 }
 
-// Distrusted returns the result line of an operation that is not sent again, since Distrusts gave the reason why. Its outcome is unknown until a person settles it.
-// journal is the value of --journal, quoted for a shell.
+// Distrusted returns the line that is printed for an operation that is not sent again, since Distrusts gave the reason why. Its outcome is unknown until a person
+// settles it. journal is the value of --journal, quoted for a shell.
 func Distrusted(rec *persist.Record, why, journal string) results.Line {
 	return results.Line{
 		Key: rec.Key, Result: results.Unknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), Exit: terminal.ExitUnknown, Attempts: rec.Attempts, Sends: rec.Sends,

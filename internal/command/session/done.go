@@ -60,15 +60,16 @@ func (f *OutcomeFlags) Apply(p *profile.Profile, declined []string) (*profile.Pr
 // AsksDone reports whether --done was given.
 func (f *ClientFlags) AsksDone() bool { return len(f.outcome.done) > 0 }
 
-// ExplainHeld adds to the result line of an operation held after a 2xx why its answer is no success by --done and --unknown. Without --done it does nothing.
+// ExplainHeld adds to the printed line of an operation that is held after a 2xx (a person decides) why its answer is no success by --done and --unknown. Without
+// --done it does nothing.
 func (f *ClientFlags) ExplainHeld(l *results.Line) {
 	if f.AsksDone() {
 		f.asked.Explain(l)
 	}
 }
 
-// JudgeEarlier adds a note to the result line of an operation that the journal has as a success, if it was begun without --done, or with other values, and the --done
-// of this run would not call it one. The result itself stays.
+// JudgeEarlier adds a note to the printed line of an operation that the journal has as a success, if it was begun without --done (the answers that are a success),
+// or with other values, and the --done of this run would not call it one. The result itself stays.
 func (f *ClientFlags) JudgeEarlier(rec *persist.Record, l *results.Line) {
 	if !f.AsksDone() {
 		return

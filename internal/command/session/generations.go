@@ -60,7 +60,8 @@ func (t *DoneTwice) See(ctx context.Context, ses *Session, d results.Declines, r
 	return nil
 }
 
-// Lines returns the warnings about operations done in two generations: a line for each of the first ones, and one with the number of the others.
+// Lines returns the warnings about operations done in two generations (tries under two keys): a line for each of the first ones, and one with the number of the
+// others.
 func (t *DoneTwice) Lines() []string {
 	lines := t.named
 	if more := t.n - len(t.named); more > 0 {

@@ -102,8 +102,8 @@ func (f *JournalFlags) NotFound(key string) error {
 	return fmt.Errorf("journal %s: no operation%s has the key %q", f.Path, whose, words.Clip(key))
 }
 
-// EachRecord calls do for every record that q selects. Records that are damaged hide no other: one error about them comes at the end. If the session shows unreadable
-// records, do gets the readable parts of sealed ones. An error of do ends the calls.
+// EachRecord calls do for every record that q selects. Records that are damaged hide no other: one error about them comes at the end. If the session shows
+// unreadable records, do gets the readable parts of sealed (encrypted) ones. An error of do ends the calls.
 func EachRecord(ctx context.Context, ses *Session, q persist.Query, do func(*persist.Record) error) error {
 	var damaged error
 	var unread *persist.UnreadError

@@ -26,8 +26,8 @@ func (p KeyPatterns) Check() error {
 	return nil
 }
 
-// Match reports whether a key is selected by one of the patterns; without patterns every key is. A person may leave out the first word of generated keys, add @SEEN as
-// a listing prints it, and write percent-encoded characters as they are.
+// Match reports whether a key is selected by one of the patterns; without patterns every key is. A person may leave out the first word of generated keys, add @SEEN
+// (a digest of the record) as a listing prints it, and write percent-encoded characters as they are.
 func (p KeyPatterns) Match(of string) bool {
 	return len(p) == 0 || slices.ContainsFunc(p, func(glob string) bool {
 		hit, _ := path.Match(glob, of)

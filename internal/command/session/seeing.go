@@ -33,8 +33,8 @@ func (ses *Session) Seeing(ctx context.Context) seeing {
 	return seeing{known: err == nil, now: now}
 }
 
-// Set corrects the record's LeaseOwner for display: it stays set only if a process is sending the operation. A lease that has ended, or whose process has died, is
-// taken off. For a file held by another process, that process is asked.
+// Set corrects the record's LeaseOwner for display: it stays set only if a process is sending the operation. A lease (a claim to send) that has ended, or whose
+// process has died, is taken off. If another process has the journal's file open, that process is asked.
 func (s seeing) Set(rec *persist.Record) {
 	leased := rec.LeaseOwner != "" // if the clock of the journal is not known
 	switch {
@@ -52,7 +52,7 @@ func (s seeing) Set(rec *persist.Record) {
 	}
 }
 
-// Now returns the time at which leases were looked at: by the clock of a journal on a server, else that of this process.
+// Now returns the time at which leases (claims of processes to send) were looked at: by the clock of a journal on a server, else that of this process.
 func (s seeing) Now() time.Time {
 	if s.known {
 		return s.now

@@ -265,8 +265,8 @@ func newSession(at place.Place, j persist.Journal, cfg oncehttp.Config) (*Sessio
 	return &Session{Client: c, Journal: j, Place: at}, nil
 }
 
-// markingInterrupted returns an observer that calls mark for each operation that ended unsent because the client was closed, and then calls observe, which may be nil.
-// So the log of forgotten operations can tell an interrupt from a failure.
+// markingInterrupted returns an observer that calls mark for each operation that ended unsent because the client was closed, and then calls observe, which may be
+// nil. So the log of what was tried without effect can tell an interrupt from a failure.
 func markingInterrupted(observe func(context.Context, oncehttp.Event), mark func(persist.ID)) func(context.Context, oncehttp.Event) {
 	return func(ctx context.Context, e oncehttp.Event) {
 		if e.Kind == oncehttp.EventFinished && e.Outcome == oncehttp.OutcomeNotSent && e.Sends == 0 && errors.Is(e.Err, oncehttp.ErrClosed) {

@@ -9,7 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// HeldCause returns the reason for the hold of an operation whose last attempt was answered, and had no error; "" for other operations.
+// HeldCause returns the reason why an operation is held (not sent until a person decides) if its last attempt was answered, and had no error; "" for other
+// operations.
 func HeldCause(rec *persist.Record) string {
 	n := len(rec.History)
 	if rec.State != persist.StateHeld || n == 0 || rec.History[n-1].Status == 0 || rec.History[n-1].Error != "" {

@@ -240,7 +240,7 @@ func SendingText(rec *persist.Record, now time.Time) string {
 	return "sent by " + who + ", free in " + Roughly(rec.LeaseUntil.Sub(now)+time.Second-1)
 }
 
-// actsOf returns the acts of persons in a record; nil for a sealed record, whose acts cannot be read.
+// actsOf returns the acts of persons in a record; nil for a sealed (encrypted) record, whose acts cannot be read.
 func actsOf(rec *persist.Record) []persist.Act {
 	if rec.Carrier == persist.CarrierSealed {
 		return nil

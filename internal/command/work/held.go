@@ -174,8 +174,8 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// round looks at all held operations once, and runs the program for those that are due. It returns the time that the journal took. After an error of
-// the journal the round ends; Run reports the error.
+// round looks once at all held operations (those that wait for a person's decision), and runs the program of --on-held for those that are due. It returns the time
+// that the journal took. After an error of the journal the round ends; Run reports the error.
 func (h *holds) round(ctx context.Context) (took time.Duration) {
 	look := h.look + 1
 	for after := uint64(0); ; {
@@ -197,9 +197,8 @@ func (h *holds) round(ctx context.Context) (took time.Duration) {
 	return took
 }
 
-// page returns the next held operations that are due to be told of, heldPage at most, and the number of the last record read, for the next page.
-// after is that of the page before. look is the number of this search: each operation still held is marked with it, so that the others can be
-// dropped.
+// page returns the next held operations that are due to be told to the program of --on-held, heldPage at most, and the number of the last record read, for the next
+// page. after is that of the page before. look is the number of this search: each operation still held is marked with it, so that the others can be dropped.
 func (h *holds) page(ctx context.Context, after uint64, look int) (due []*heldCall, last uint64, err error) {
 	q := persist.Query{Account: h.account, States: []persist.State{persist.StateHeld}, After: after}
 	now := time.Now()
