@@ -126,7 +126,7 @@ found (edges aside), or no operation had a row and all that is missing is within
 	return cmd
 }
 
-// bind binds the flags of the command.
+// bind adds the flags of the command audit to fs.
 func (f *auditFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Journal, "journal", "", place.JournalUsage+" (or ONCEHTTP_JOURNAL)")
 	place.BindSealKey(fs, &f.SealKey)
@@ -332,7 +332,7 @@ func (f *auditFlags) checkWords() error {
 	return nil
 }
 
-// checkAmounts checks the flags about amounts.
+// checkAmounts returns an error if the flags about amounts contradict each other, or have a value that they do not take.
 func (f *auditFlags) checkAmounts() error {
 	if err := results.DecimalMark(f.decimal); err != nil {
 		return err
@@ -382,7 +382,7 @@ func (f *auditFlags) unselected(cell func(column string) string) string {
 	return ""
 }
 
-// print writes a finding to w: one line of JSON or of text.
+// print writes a finding (a difference between the journal and the exports) to w: with --json as one line of JSON, else as one line of text.
 func (f *auditFlags) print(w io.Writer, x Finding) error {
 	if f.json {
 		enc := json.NewEncoder(w)

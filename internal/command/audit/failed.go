@@ -209,7 +209,7 @@ func (a *audit) unclear() error {
 	return nil
 }
 
-// text names the most frequent values of a column, with their rows.
+// text names the most frequent values of a status column, with the number of rows of each, for a finding.
 func (u *unclear) text(column string) string {
 	cells := slices.SortedFunc(maps.Keys(u.values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(u.values[b], u.values[a]), cmp.Compare(a, b))

@@ -317,7 +317,7 @@ func (f *batchFlags) look(keyFields []string) input.Look {
 	return look
 }
 
-// checkNumbers checks the ranges of the numeric flags.
+// checkNumbers returns an error if a numeric flag is out of its range. It also sets f.maxErrors to 1 for --fail-fast.
 func (f *batchFlags) checkNumbers() error {
 	switch {
 	case f.workers < 1 || f.workers > session.WorkersMax:

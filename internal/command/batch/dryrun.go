@@ -147,7 +147,7 @@ func (d *dryRun) run(ctx context.Context) error {
 	return nil
 }
 
-// show prints the request of a row, if it is one of the first.
+// show prints the request that a run would send for a row, as a line of JSON, if it is one of the first rows to be sent. It counts these rows in d.shown.
 func (d *dryRun) show(ctx context.Context, r *input.Row, enc *json.Encoder) error {
 	if d.shown++; d.shown > dryRunRows {
 		return nil
@@ -164,8 +164,8 @@ func (d *dryRun) show(ctx context.Context, r *input.Row, enc *json.Encoder) erro
 	return words.Pathless(enc.Encode(l))
 }
 
-// foresee returns the class of a row, its state by the journal, such as new, done or held. sends is true if a run would send the row now. It follows the same rules as
-// a run, but only reads. The error says that the journal fails.
+// foresee returns the class of a row, its state by the journal, such as new, done or held. sends is true if a run would send the row now. It follows the same rules
+// as a run, but only reads. The error says that the journal fails; c is "" then.
 func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, sends bool, err error) {
 	if d.session == nil {
 		if d.plan.generation > 1 {

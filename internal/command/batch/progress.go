@@ -161,7 +161,7 @@ type lateWriter struct{ io.Writer }
 // Beneath returns the wrapped writer. terminal.Over asks for it to find out whether the text goes to a terminal in the end.
 func (w *lateWriter) Beneath() io.Writer { return w.Writer }
 
-// add ends a row begun by start or recorded, and counts its result.
+// add ends a row begun by start or recorded, and counts its result for the progress line. A row not answered by the journal also counts for the rate.
 func (p *progress) add(l *results.Line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,7 +191,7 @@ func (p *progress) draw() {
 	}
 }
 
-// text returns the line of the progress at now. The caller holds mu.
+// text returns the line that shows the progress at now: the rows done, their results, the rate, and the time that is left. The caller holds mu.
 func (p *progress) text(now time.Time) string {
 	if p.total == 0 {
 		return fmt.Sprintf("%s: %s, %d rows so far", p.name, p.phase, p.done)

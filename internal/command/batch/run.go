@@ -142,7 +142,7 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 	}
 }
 
-// takeBack counts a row that the end of the batch stopped before anything was sent.
+// takeBack counts a row that the end of the batch stopped before anything was sent. If it had been attempted, its amount counts as that of a stopped row.
 func (b *batch) takeBack(r *input.Row, l *results.Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,7 +182,7 @@ func (j *job) sign(l *results.Line) {
 	}
 }
 
-// report counts the result of a row, and hands its line to the printer.
+// report counts the result of a row in the summary, the totals and the progress. Then it hands text, the line to print for the row, to the printer.
 func (b *batch) report(r *input.Row, l *results.Line, text results.Placed) {
 	b.mu.Lock()
 	b.tally.Add(l)

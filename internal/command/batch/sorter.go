@@ -24,7 +24,7 @@ func (s *sorter) add(e entry) error {
 	return s.spill()
 }
 
-// spill writes the entries in memory to a temporary file, sorted.
+// spill writes the entries in memory to a temporary file, sorted, and forgets them, so that the memory does not grow with the input.
 func (s *sorter) spill() error {
 	slices.SortFunc(s.chunk, byKey)
 	run := &input.Spool{Dir: s.dir}

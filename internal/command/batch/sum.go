@@ -26,7 +26,7 @@ type batchSums struct {
 	expectSums []string
 }
 
-// bind adds --sum, and the flags that go with it, to fs.
+// bind adds --sum, and the flags that go with it (--currency, --decimal and what is expected), to fs.
 func (f *batchSums) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.column, "sum", "", "a column or member that is added up, exactly: before the first send, in the summary, and from its kept field in journal stats")
 	fs.StringVar(&f.currency, "currency", "", "with --sum: a column or member with the currency, each of which has a sum of its own; that of {column:minor}, too")

@@ -291,7 +291,7 @@ func (s *survey) collisions(in *input.File, p *plan) error {
 	return faults.Err(in.Name)
 }
 
-// close removes the temporary files.
+// close removes the temporary files of the survey, the findings about the rows of an input.
 func (s *survey) close() {
 	s.marks.Close()
 	s.keys.close()

@@ -62,7 +62,7 @@ type suspect struct {
 
 const suspectsMax = 20
 
-// add keeps a suspect row. Beyond suspectsMax rows it only counts them.
+// add keeps a suspect row (one that may be a mistake, such as a total) for a warning. Beyond suspectsMax rows it only counts them.
 func (s *suspects) add(found suspect) {
 	if len(s.list) == suspectsMax {
 		s.more++

@@ -66,7 +66,7 @@ func (t *urlTemplate) origin(fields int) string {
 	return session.OriginOf(u)
 }
 
-// fill returns the URL of the row with these field values.
+// fill returns the URL of the row with these field values. It is an error if a value cannot stand in a path, or makes no URL.
 func (t *urlTemplate) fill(values []string) (*url.URL, error) {
 	if t.fixed != nil {
 		return t.fixed, nil

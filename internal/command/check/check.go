@@ -279,7 +279,7 @@ func (f *checkFlags) ids() []string {
 	return append(f.report.List.IDs(), caseIDs(conformance.Relations())...)
 }
 
-// caseIDs lists the ids of cases.
+// caseIDs returns the ids of cases, in their order.
 func caseIDs(cases []conformance.Case) []string {
 	ids := make([]string, len(cases))
 	for i, c := range cases {

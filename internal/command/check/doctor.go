@@ -130,7 +130,7 @@ func givenFlags(o *conformance.Options) []givenFlag {
 }
 
 // taken returns words for the requests that the target accepts, with the flags for them if they were found by trying. answer is the verdict of the test with the
-// first request; without a verdict nothing is known but that the target can be connected to.
+// first request: if it was not decided, only connections are known to be accepted.
 func taken(rep *conformance.Report, answer conformance.Verdict) string {
 	switch {
 	case rep.WayIn != "":
@@ -152,7 +152,7 @@ func verdictLine(c conformance.Result, good string) string {
 	return fmt.Sprintf("%s: expected %s; %s", c.Verdict, c.Expected, c.Actual)
 }
 
-// witnessLine returns in words how effects are counted.
+// witnessLine returns in words how effects are counted: by a witness (a place at the server that tells their number), by the ids in answers, or not at all.
 func witnessLine(w conformance.Witness) string {
 	switch w {
 	case conformance.WitnessCounted, conformance.WitnessListed:

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/conformance"
 )
 
-// printLearned prints the findings of a run about the server, one line for each.
+// printLearned prints the findings of a run about the server, one line for each, with the source of each finding.
 func printLearned(rep *conformance.Report, out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, l := range rep.Learned() {

@@ -38,7 +38,7 @@ func RunWith(t *testing.T, stdin string, args ...string) Ran {
 	return Ran{status, out.String(), errs.String()}
 }
 
-// Want fails the test unless the status is this one.
+// Want fails the test at once unless the command's exit status is this one. It returns r, so that a test goes on with it.
 func (r Ran) Want(t *testing.T, status int) Ran {
 	t.Helper()
 	if r.Status != status {
@@ -116,7 +116,7 @@ func Tree(t *testing.T, dir string) []string {
 	return files
 }
 
-// StartMock serves a mock until the test ends.
+// StartMock starts a mock server, and returns it. It serves until the test ends.
 func StartMock(t *testing.T, cfg mockserver.Config) *mockserver.Server {
 	t.Helper()
 	m := mockserver.New(cfg)

@@ -101,7 +101,7 @@ func EnqueueOne(t *testing.T, journal, target, key, body string) {
 	}
 }
 
-// ShortDir makes a folder with a name short enough for a socket.
+// ShortDir makes a temporary folder with a name short enough for the path of a Unix socket in it, and returns its path. The end of the test removes it.
 func ShortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "once")

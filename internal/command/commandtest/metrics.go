@@ -54,7 +54,7 @@ func listedMetrics(t *testing.T, prefixes []string) map[string]metric {
 	return all
 }
 
-// unitOf returns the unit, in UCUM, of a metric by its name.
+// unitOf returns the unit of a metric by its name, as UCUM spells it: "s", "By" for bytes, or "1" for none.
 func unitOf(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_seconds"):

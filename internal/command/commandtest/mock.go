@@ -17,7 +17,8 @@ type mocked struct {
 	Stop func() Ran
 }
 
-// StartCommand runs "oncehttp mock" and waits for its first line.
+// StartCommand runs "oncehttp mock" with args in this process, and waits for its first line. The result has the server's URL, and functions that stop the command or
+// wait for it.
 func StartCommand(t *testing.T, args ...string) mocked {
 	t.Helper()
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -80,7 +80,7 @@ func (s *RedisServer) Kill() {
 	_ = s.cmd.Wait() // it was killed
 }
 
-// Start starts the server, and returns when it listens.
+// Start starts the server, and returns when it listens. A server that does not is a failure of the test after 20 s.
 func (s *RedisServer) Start(t *testing.T) {
 	t.Helper()
 	s.cmd = osexec.Command(s.Command[0], s.Command[1:]...)

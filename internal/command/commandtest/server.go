@@ -25,7 +25,7 @@ type server struct {
 	Database           func(t *testing.T, at *url.URL) string // the URL of an empty journal, removed with the test
 }
 
-// Servers returns the kinds of database servers for journals, by name.
+// Servers returns the kinds of database servers on which journals are tested, by name.
 func Servers() map[string]server {
 	return map[string]server{
 		"postgres": {"ONCEHTTP_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432/postgres", postgresSchema},
@@ -62,7 +62,7 @@ func OwnName() string {
 	return "oncehttp_test_" + hex.EncodeToString(b)
 }
 
-// SQLDB returns a pool. It is closed with the test.
+// SQLDB opens a pool of connections to the database at source. The end of the test closes it.
 func SQLDB(t *testing.T, driver, source string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(driver, source)
@@ -176,7 +176,7 @@ func RoleWith(t *testing.T, journal, rights string) (as string, revoke func(righ
 	return u.String(), func(rights string) { MustExec(t, db, "REVOKE "+rights+on+"FROM "+at) }
 }
 
-// OnMySQL returns an empty journal on MariaDB.
+// OnMySQL returns the URL of a new, empty journal on MariaDB.
 func OnMySQL(t *testing.T) string {
 	t.Helper()
 	s := Servers()["mysql"]

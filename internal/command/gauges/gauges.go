@@ -35,7 +35,7 @@ func Counts(b *strings.Builder, journal string, c *persist.Counts, now time.Time
 	fmt.Fprintf(b, "oncehttp_result_owed{journal=\"%s\"} %d\n", of, c.Owed)
 }
 
-// age returns the age of the oldest unfinished record, or zero.
+// age returns the age at now of the oldest record that is pending or held, or zero if there is none.
 func age(c *persist.Counts, now time.Time) time.Duration {
 	if c.Oldest.IsZero() {
 		return 0

@@ -82,7 +82,7 @@ type FaultsError struct {
 	end  string
 }
 
-// Lines returns a line for each fault, and the sum at the end.
+// Lines returns a line for each fault, and a last line with their number and the consequence, such as "nothing was sent".
 func (e *FaultsError) Lines() []string {
 	var lines []string
 	for _, err := range e.list {

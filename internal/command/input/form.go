@@ -23,7 +23,7 @@ type formBuffer struct {
 	names map[string]bool // of fields from JSON
 }
 
-// add appends one field of the form, escaped.
+// add appends one field of the form, name=value, both escaped, behind an "&" if there are fields before it.
 func (f *formBuffer) add(name, value string) {
 	if f.Len() > 0 {
 		f.WriteByte('&')

@@ -74,7 +74,8 @@ func (n *NDJSONRows) readLine() ([]byte, error) {
 	}
 }
 
-// parse checks that the line is one JSON object, and returns the texts of the fields that the caller needs, in their order. If a field is at fault, column is its name.
+// parse checks that the line is one JSON object, and returns the texts of the fields that the caller needs, in their order. If a field is at fault, column is its
+// name; "" if the whole line is.
 func (n *NDJSONRows) parse(line []byte) (fields []string, column string, err error) {
 	if err := CheckText(string(line)); err != nil {
 		return nil, "", err

@@ -185,7 +185,7 @@ func FirstOf(file string, in *bufio.Reader) ([]byte, error) {
 	return first, nil
 }
 
-// trimCutRune drops the start of a character cut by the end of b.
+// trimCutRune returns b without the first bytes of a character that the end of b cuts off, so that the rest can be checked as UTF-8.
 func trimCutRune(b []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		if utf8.RuneStart(b[len(b)-i]) {
@@ -198,7 +198,7 @@ func trimCutRune(b []byte) []byte {
 	return b
 }
 
-// CheckText refuses NUL bytes and invalid UTF-8: no text file holds them.
+// CheckText returns an error for a text with a NUL byte or invalid UTF-8: no text file holds them.
 func CheckText(s string) error {
 	switch {
 	case strings.IndexByte(s, 0) >= 0:

@@ -75,7 +75,7 @@ func (s *Spool) Reader() io.Reader {
 	return io.NewSectionReader(s.file, 0, math.MaxInt64)
 }
 
-// Close removes the file.
+// Close removes the temporary file, if there is one.
 func (s *Spool) Close() {
 	if s.file != nil {
 		_ = s.file.Close() // it is thrown away

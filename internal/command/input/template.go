@@ -92,7 +92,7 @@ type bodyParser struct {
 	filled   bool // the string has a column in it
 }
 
-// step reads the next character or {COLUMN} of the template.
+// step reads the next character or {COLUMN} of the template. An error says what is wrong at that place.
 func (p *bodyParser) step() error {
 	switch c := p.text[p.at]; {
 	case p.inString:
@@ -285,7 +285,8 @@ func (t *bodyTemplate) fill(value func(column int) string) (body []byte, column 
 	return b.Bytes(), 0, nil
 }
 
-// spell returns the text of a part of the body for one row: a cell as a piece of a JSON string, or as a whole JSON value. value returns the cell of a column.
+// spell returns the text of a part of the body for one row: a cell as a piece of a JSON string, or as a whole JSON value. value returns the cell of a column. The
+// error says why the cell has no such text.
 func (t *bodyTemplate) spell(p *bodyPart, value func(column int) string) (string, error) {
 	cell := value(p.column)
 	switch k := p.kind; {

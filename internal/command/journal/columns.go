@@ -65,7 +65,7 @@ func (f *field) column() column {
 	}}
 }
 
-// sayAbsent names the fields absent in all listed requests, such as a mistyped name.
+// sayAbsent warns of fields named by --columns that no listed request has: a name may be mistyped.
 func (l *listFlags) sayAbsent(w io.Writer) {
 	for _, f := range l.fields {
 		if f.shown > 0 && f.has == 0 {

@@ -210,7 +210,7 @@ type column struct {
 	text func(rec *persist.Record) string
 }
 
-// listColumns returns the columns of journal list.
+// listColumns returns the columns of journal list: a name, and a function for the cell of a record. c spells times, and d has the answers that count as refusals.
 func listColumns(c clock, d results.Declines) []column {
 	return []column{
 		{"KEY", session.SeenKey},
@@ -256,7 +256,7 @@ func newTableWriter(out io.Writer, columns []column) *tableWriter {
 	return t
 }
 
-// write adds a line for the record. It writes the table after each pageRows lines.
+// write adds a line for the record. After each pageRows lines it writes the table, so that memory does not grow.
 func (t *tableWriter) write(rec *persist.Record) error {
 	cells := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -302,7 +302,7 @@ type jsonWriter struct {
 	rows     int
 }
 
-// write adds the record: as a line of NDJSON, or as an element of an array.
+// write adds the record: as a line of NDJSON, or as an element of one JSON array.
 func (w *jsonWriter) write(rec *persist.Record) error {
 	before := ""
 	if w.array {

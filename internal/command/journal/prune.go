@@ -132,7 +132,8 @@ func prunedTo(limits *persist.Limits, rec *persist.Record, now time.Time) int {
 	return losesAnswer
 }
 
-// countPrune counts what a prune would drop: all, and early, the part of it that goes before the time that the records themselves name. It reads one record at a time.
+// countPrune counts what a prune would drop: all, and early, the part of it that goes before the time that the records themselves name. A record that is forgotten
+// with a generated key counts with the answers, since nobody uses that key again. It reads one record at a time.
 func countPrune(ctx context.Context, ses *session.Session, limits *persist.Limits) (all, early pruned, err error) {
 	now, allowed := time.Now(), persist.Limits{}
 	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {

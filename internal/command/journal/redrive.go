@@ -176,7 +176,7 @@ func (f *redriveFlags) standsInPlace(ctx context.Context, ses *session.Session, 
 	return &terminal.SaidError{Text: text, Err: oncehttp.ErrKeyReused}
 }
 
-// endText describes the end of an operation, such as "confirmed, 404".
+// endText describes the end of an operation for a message, such as "confirmed, 404": its state, with the status of its answer or its effect.
 func endText(rec *persist.Record) string {
 	if status := rec.FinalStatus(); rec.State == persist.StateConfirmed && status != 0 {
 		return fmt.Sprintf("%s, %d", rec.State, status)

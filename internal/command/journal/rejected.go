@@ -171,7 +171,7 @@ func (l *listFlags) writeRejected(out io.Writer, c clock, all []forgotten.Operat
 	return nil
 }
 
-// writeRejectedJSON writes operations as NDJSON, or as one array.
+// writeRejectedJSON writes operations that the journal forgot, since nothing happened, as NDJSON, or with array as one JSON array.
 func writeRejectedJSON(out io.Writer, all []forgotten.Operation, array bool) error {
 	w := bufio.NewWriter(out)
 	enc := json.NewEncoder(w)

@@ -210,7 +210,7 @@ func (p *reportPage) addRows(see interface{ Set(rec *persist.Record) }, rows []p
 	}
 }
 
-// add adds a row to the page, and counts it among the shown operations of its result.
+// add adds a row to the page, and counts it among the shown operations of its result, beside the number of all.
 func (p *reportPage) add(r reportRow) {
 	p.Rows = append(p.Rows, r)
 	for i := range p.Results {
@@ -264,7 +264,7 @@ func worseThan(d results.Declines, a, b *persist.Record) int {
 	return b.Created.Compare(a.Created)
 }
 
-// rowOf returns the row of a record in the page.
+// rowOf returns the row of a record in the page of journal report. d has the answers that count as refusals; c spells times.
 func rowOf(rec *persist.Record, d results.Declines, c clock) reportRow {
 	r := reportRow{
 		seen: session.SeenKey(rec), account: words.AccountName(rec.Account),
@@ -281,7 +281,8 @@ func rowOf(rec *persist.Record, d results.Declines, c clock) reportRow {
 	return r
 }
 
-// barsOf returns a bar for each attempt. Its left end and its width are percentages of the time from the first attempt to the end of the last.
+// barsOf returns a bar for each attempt, for a drawing of them along the time; nil without attempts. Its left end and its width are percentages of the time from the
+// first attempt to the end of the last.
 func barsOf(history []persist.Attempt, c clock) []historyBar {
 	if len(history) == 0 {
 		return nil
@@ -316,7 +317,7 @@ func attemptText(a persist.Attempt) string {
 	return text
 }
 
-// write writes the page as HTML.
+// write writes the page of journal report as HTML, whole in itself.
 func (p *reportPage) write(w io.Writer) error {
 	page, err := template.New("report").Parse(journalReportPage)
 	if err != nil {

@@ -146,7 +146,7 @@ func nextGenerationOf(ctx context.Context, ses *session.Session, rec *persist.Re
 	return &next, nil
 }
 
-// showJSON writes a record as one line of JSON.
+// showJSON writes a record as one line of JSON, with KEY@SEEN (the key and a digest of the record) if a decision about it is open. parts says which parts are shown.
 func showJSON(w io.Writer, rec *persist.Record, parts view.Parts) error {
 	v := view.Of(rec, parts)
 	if key := session.SeenKey(rec); key != rec.Key {
@@ -340,7 +340,7 @@ func printable(body []byte) string {
 	return strings.Join(strings.Fields(string(text)), " ")
 }
 
-// drawHistory draws a line for each attempt: its time, duration and result.
+// drawHistory draws a line for each attempt: its time, a bar as long as it took beside the longest one, and its result. Without attempts it writes nothing.
 func drawHistory(b *strings.Builder, history []persist.Attempt, c clock) {
 	const width = 20
 	if len(history) == 0 {

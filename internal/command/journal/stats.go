@@ -222,7 +222,7 @@ func (st *Stats) reject(all []forgotten.Operation) {
 // OlderText returns a clause about forgotten operations that are older than a restore of the journal, and may have been done since; "" if there are none.
 func (st *Stats) OlderText() string { return st.older.text() }
 
-// count counts a pending or held record, and keeps the time of the oldest one.
+// count counts a pending or held record (held: by the reason), and keeps the time at which the oldest one was begun.
 func (st *Stats) count(rec *persist.Record) {
 	c := &st.counts
 	if rec.State == persist.StateHeld {
@@ -262,7 +262,7 @@ func (st *Stats) measure(ctx context.Context, ses *session.Session, sel selectio
 	return nil
 }
 
-// ageBucket returns the index of the group of an age.
+// ageBucket returns the index of the group of an age among those of ageEnds; ageBuckets, one more, for an age above all ends.
 func ageBucket(age time.Duration) int {
 	ends := ageEnds()
 	if i := slices.IndexFunc(ends[:], func(end time.Duration) bool { return age < end }); i >= 0 {
@@ -271,7 +271,7 @@ func ageBucket(age time.Duration) int {
 	return ageBuckets
 }
 
-// print writes the stats as text. The statuses are in the JSON only.
+// print writes the stats as text for people, what is zero left out. The statuses are in the JSON only.
 func (st *Stats) print(w io.Writer, at place.Place) error {
 	var b strings.Builder
 	b.WriteString(words.Count(st.Operations, "operation"))
@@ -328,7 +328,7 @@ func (st *Stats) print(w io.Writer, at place.Place) error {
 	return err
 }
 
-// histogram draws the ages of the operations not done.
+// histogram draws a bar for each group of ages of the operations not done, at most 40 characters long. There must be such an operation.
 func (st *Stats) histogram(b *strings.Builder) {
 	const width = 40
 	most := slices.Max(st.Ages[:])

@@ -273,7 +273,8 @@ func (f *mockFlags) run(ctx context.Context, s terminal.Streams) error {
 	return terminal.JoinExit(f.serve(ctx, mockserver.New(cfg), judge, log, s), log.close())
 }
 
-// serve serves until ctx ends or the referee has its verdict.
+// serve serves requests until ctx ends, or the referee (a judge of the client) has its verdict, and then prints the end. judge may be nil: then only ctx ends it.
+// The first line on stdout has the URL.
 func (f *mockFlags) serve(ctx context.Context, server *mockserver.Server, judge *referee.Referee, log *accessLog, s terminal.Streams) error {
 	log.mu.Lock() // a request right after the start is logged after the first line
 	err := server.Listen(f.addr)
@@ -319,7 +320,7 @@ func ruleIDs() []string {
 	return ids
 }
 
-// listBugs names the broken servers, a line each.
+// listBugs prints the broken servers that the mock can play, a line each, with what a customer sees and the cases of check that find it.
 func listBugs(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, b := range bugs.All() {

@@ -234,7 +234,7 @@ func OpenHeld(path string) *HeldJournal {
 	return j
 }
 
-// ask connects to the process that has the journal open, and reads its greeting, with its process id. dec reads its answers.
+// ask connects to the process that has the journal open, and reads its greeting, with its process id. The decoder reads what it answers on the connection.
 func (j *HeldJournal) ask() (net.Conn, *gob.Decoder, error) {
 	name := socketOf(j.path)
 	if len(name) > socketPathMax {

@@ -57,7 +57,7 @@ func (l *lookers) sending(ctx context.Context, id persist.ID) bool {
 	return err != nil || rec.LeaseOwner != ""
 }
 
-// close closes all clients.
+// close closes all clients by which operations were looked up.
 func (l *lookers) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

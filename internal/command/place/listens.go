@@ -116,7 +116,7 @@ func (l listener) unfit(u *url.URL, wanted string) error {
 	return &listensError{"what listens at " + u.Host + " is " + is + ", not " + wanted}
 }
 
-// noTLS returns the text about a server without TLS.
+// noTLS returns the text of an error about a server that does not speak TLS, which the URL asks for.
 func noTLS(u *url.URL) string {
 	text := "the server at " + u.Host + " has no TLS, which the URL asks for"
 	if u.Scheme == "rediss" {

@@ -18,7 +18,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// engineName returns the usual name of a URL's server.
+// engineName returns the name of the kind of server that a URL leads to, such as "PostgreSQL", for messages.
 func engineName(u *url.URL) string {
 	switch {
 	case strings.HasPrefix(u.Scheme, "postgres"):

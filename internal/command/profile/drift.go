@@ -75,7 +75,7 @@ Exit status: 0 nothing found, or notes only; 6 something found.`,
 	return cmd
 }
 
-// bind binds the flags of the command.
+// bind adds the flags of the command profile drift to fs.
 func (f *driftFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Journal, "journal", "", place.JournalUsage+" (or ONCEHTTP_JOURNAL)")
 	place.BindSealKey(fs, &f.SealKey)
@@ -107,7 +107,7 @@ type DriftFinding struct {
 	within time.Duration
 }
 
-// run compares the records of the journal with their profiles, and prints the findings.
+// run compares the records of the journal with the facts of their profiles (what is known of each API), and prints the findings. The error has the exit status.
 func (f *driftFlags) run(ctx context.Context, s terminal.Streams) error {
 	d := &drift{profiles: map[string]*profile.Profile{}, unknown: map[string]int{}}
 	if f.profile != "" {
@@ -166,7 +166,7 @@ func (f *driftFlags) tell(s terminal.Streams, d *drift) error {
 	return nil
 }
 
-// print writes a finding: one line of JSON or of text.
+// print writes a finding (an answer of the API against its profile): with --json as one line of JSON, else as text.
 func (f *driftFlags) print(s terminal.Streams, x DriftFinding) error {
 	if f.json {
 		enc := json.NewEncoder(s.Out)
@@ -182,7 +182,7 @@ func (f *driftFlags) print(s terminal.Streams, x DriftFinding) error {
 	return err
 }
 
-// summary counts the operations read and the findings.
+// summary returns a line with the numbers of operations that were read, and those of each finding. It names what was left out.
 func (d *drift) summary(findings []DriftFinding) string {
 	var parts []string
 	for _, x := range findings {

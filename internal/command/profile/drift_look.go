@@ -190,7 +190,7 @@ func succeededBefore(rec *persist.Record) bool {
 	})
 }
 
-// cutStatus returns the status of an answer that was cut off. It stands in the attempt's error alone.
+// cutStatus returns the status of an answer that was cut off, from the attempt's error, which alone has it; 0 for any other attempt.
 func cutStatus(a persist.Attempt) (status int) {
 	if n, err := fmt.Sscanf(a.Error, "answer %d was cut off:", &status); n != 1 || err != nil {
 		return 0

@@ -152,7 +152,7 @@ type factView struct {
 	Use    string          `json:"use,omitempty"`
 }
 
-// viewProfile returns a profile for display in JSON.
+// viewProfile returns what profile show --json prints of a profile: each fact with its source, what is unknown, and what is assumed.
 func viewProfile(p *profile.Profile) View {
 	v := View{
 		Name: p.Name, Version: p.Version, Title: p.Title, State: p.State(), Complete: p.Complete(), Unknown: append([]string{}, p.Unknown()...),

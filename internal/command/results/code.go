@@ -27,7 +27,8 @@ type LineError struct {
 	Message string `json:"message"`
 }
 
-// errorCodes returns the codes of errors, the most telling first.
+// errorCodes returns the errors of package oncehttp, each with the code by which a printed line names it. An error may match several: the first one, the most
+// telling, counts.
 func errorCodes() []struct {
 	is   error
 	code string

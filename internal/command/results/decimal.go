@@ -69,7 +69,7 @@ func (d *Decimal) rescale(scale int) {
 // Sign returns -1, 0 or 1: that of the number.
 func (d *Decimal) Sign() int { return d.units.Sign() }
 
-// Add adds o to d.
+// Add adds o to d, exactly: no digit is lost.
 func (d *Decimal) Add(o *Decimal) {
 	if o.Scale > d.Scale {
 		d.rescale(o.Scale)
@@ -84,7 +84,7 @@ func (d *Decimal) Add(o *Decimal) {
 	d.units.Add(&d.units, &o.units)
 }
 
-// Equals reports whether both are the same number.
+// Equals reports whether both are the same number, whatever their decimals: 1.5 equals 1.50.
 func (d *Decimal) Equals(o *Decimal) bool {
 	var difference Decimal
 	difference.units.Neg(&o.units)
@@ -93,7 +93,7 @@ func (d *Decimal) Equals(o *Decimal) bool {
 	return difference.units.Sign() == 0
 }
 
-// String spells the number with as many decimals as its scale.
+// String spells the number in digits with a point, with as many decimals as its scale.
 func (d *Decimal) String() string {
 	if d.Scale <= 0 {
 		return d.units.String()

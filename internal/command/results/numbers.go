@@ -47,7 +47,8 @@ func (n Numbers) Number(cell string) (string, error) {
 	return d.String(), err
 }
 
-// Minor returns a cell's amount in the smallest unit of its currency. An amount with a part of that unit is refused, never rounded.
+// Minor returns a cell's amount as a whole number of the smallest unit of its currency, such as cents. An amount with a part of that unit is an error, never
+// rounded.
 func (n Numbers) Minor(cell, currency string) (string, error) {
 	currency = strings.ToUpper(strings.TrimSpace(currency))
 	if !IsCurrency(currency) {

@@ -150,7 +150,7 @@ func (h lineHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 // Push appends; heap.Push calls it.
 func (h *lineHeap) Push(x any) { *h = append(*h, x.(Placed)) }
 
-// Pop takes the last; heap.Pop calls it.
+// Pop takes the last line off the slice; heap.Pop calls it after moving the next one to print there.
 func (h *lineHeap) Pop() any {
 	old := *h
 	last := old[len(old)-1]

@@ -182,7 +182,7 @@ func (t *Tally) sorted() []Group {
 	})
 }
 
-// WasWere returns the verb for n things of the past.
+// WasWere returns the verb for n things of the past: "was" for one, else "were".
 func WasWere(n int) string {
 	if n == 1 {
 		return "was"
@@ -190,7 +190,7 @@ func WasWere(n int) string {
 	return "were"
 }
 
-// boolOrder compares two values, true first.
+// boolOrder compares two values for sorting, true first: it is negative if only a is true, positive if only b is, else 0.
 func boolOrder(a, b bool) int {
 	switch {
 	case a == b:
@@ -226,8 +226,8 @@ func (t *Tally) Summary(name string) string {
 	return text + "; " + words.Count(t.requests, "request") + " sent"
 }
 
-// detail returns the statuses and codes of the results in a class, such as refused: " (402)", or " (402 ×3, 409)" if there are several. Of unknown
-// results it also counts those that are still pending.
+// detail returns the statuses and codes of the results in a class, such as refused: " (402)", or " (402 ×3, 409)" if there are several; "" if there are none. Of
+// unknown results it also counts those that are still pending.
 func (t *Tally) detail(c Class) string {
 	var parts, texts []string
 	many := map[string]int{}

@@ -32,7 +32,7 @@ const (
 	ClassStopped Class = "stopped before a send"
 )
 
-// AllClasses returns all classes, in the order of a summary.
+// AllClasses returns all classes (the states by which totals count rows, such as new or done), in the order of a summary.
 func AllClasses() []Class {
 	classes := make([]Class, 0, 15)
 	classes = append(classes, ClassNew, ClassChanged)

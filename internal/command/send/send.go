@@ -192,7 +192,7 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	return terminal.JoinExit(f.send(ctx, ses, request(), explain, s), ses.Close())
 }
 
-// shapeKey replaces --key by the key made from it in the wanted shape, and prints it.
+// shapeKey replaces --key by the key that --key-uuid, --key-uuid4 or --key-short makes of it, and prints it. Without such a flag it does nothing.
 func (f *sendFlags) shapeKey(s terminal.Streams) error {
 	switch err := f.shape.Check(); {
 	case err != nil || !f.shape.Set():

@@ -60,7 +60,7 @@ func (f *ClientFlags) TakeDeclines(ctx context.Context, ses *Session, warn func(
 	return err
 }
 
-// withTexts returns the texts with those of more that they lack.
+// withTexts returns a copy of texts, with those of more added that it lacks.
 func withTexts(texts, more []string) []string {
 	texts = slices.Clone(texts)
 	for _, text := range more {

@@ -30,7 +30,7 @@ func ParseHeaders(args []string) (http.Header, error) {
 	return h, nil
 }
 
-// AddHeaderFile adds the headers in the file name to h, one a line (AddHeaders).
+// AddHeaderFile adds the headers in the file called name to h, one "Name: value" a line. It serves for secrets, which must not stand in the arguments of a process.
 func AddHeaderFile(h http.Header, name string) error {
 	text, err := terminal.ReadBounded(name, terminal.HeaderFileBytesMax)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // KeyPatterns are patterns of keys, as path.Match takes them; none selects every key.
 type KeyPatterns []string
 
-// Check returns an error for a text that is no pattern of keys.
+// Check returns an error for a text that cannot be a pattern of keys, such as the URL of a journal. That may hold a password, and is not repeated whole.
 func (p KeyPatterns) Check() error {
 	for _, glob := range p {
 		if scheme, _, _ := strings.Cut(glob, "://"); place.Engines()[scheme].Open != nil { // it may hold a password

@@ -59,7 +59,7 @@ type ClientFlags struct {
 	verbose bool
 }
 
-// Bind adds the flags of a client to fs.
+// Bind adds the flags of a command that sends with a client to fs, such as --account and --profile.
 func (f *ClientFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Account, "account", "", "whose account this is; part of what a key names (default: the unnamed one)")
 	fs.StringVar(&f.Profile, "profile", profile.Draft07().Name, ProfileUsage)

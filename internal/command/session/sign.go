@@ -68,7 +68,7 @@ type signature interface {
 	Verifier(sign.Freshness) (sign.Verify, error)
 }
 
-// ReadSignature reads the file of --sign for an API of this profile. No error repeats anything of a key.
+// ReadSignature reads the file of --sign, which says how requests are signed, for an API of this profile. No error repeats anything of a key.
 func ReadSignature(name string, p *profile.Profile) (signature, error) {
 	fail := func(err error) (signature, error) {
 		return nil, SignError(name, err)

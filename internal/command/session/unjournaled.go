@@ -57,5 +57,5 @@ func OpenUnjournaled(cfg oncehttp.Config) (*Session, error) {
 	return &Session{Client: c, Journal: noJournal{}}, nil
 }
 
-// everyOrigin allows each origin. It is for clients without a journal, whose requests the user has named.
+// everyOrigin returns true for each origin, so that a client may send anywhere. It is for clients without a journal, whose requests the user has named.
 func everyOrigin(string) bool { return true }

@@ -54,7 +54,7 @@ func ParseAge(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseZoned reads a time with its zone; "" is the zero time.
+// ParseZoned reads the value of a flag, a time with its zone; an empty text gives the zero time. flag is named in the error.
 func ParseZoned(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -75,7 +75,7 @@ func Said(what string, err error) error {
 	return &SaidError{Text: what + ": " + strings.TrimPrefix(text, "known failures: "), Err: err}
 }
 
-// Write writes reports to the output chosen by the flags.
+// Write writes reports in the format and to the output that the flags choose: stdout, or the file of --out.
 func (f *ReportFlags) Write(stdout io.Writer, reports ...*report.Report) error {
 	w, closeOut, err := OpenOut(f.Out, stdout)
 	if err != nil {

@@ -75,7 +75,7 @@ func (c *credentials) current(ctx context.Context) (http.Header, error) {
 	return c.header, nil
 }
 
-// refused makes the next send read the headers again: the server has refused them.
+// refused has the headers read again soon, before a later send: the server has refused them. It puts off no reading that is due before.
 func (c *credentials) refused() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func firstLine(text string) error {
 // limited writes the begin of what a program prints, and refuses the rest.
 type limited struct{ to *bytes.Buffer }
 
-// Write implements [io.Writer]. More than terminal.HeaderFileBytesMax bytes in all are an error.
+// Write implements [io.Writer]: it keeps what a program prints. More than terminal.HeaderFileBytesMax bytes in all are an error.
 func (l *limited) Write(p []byte) (int, error) {
 	if l.to.Len()+len(p) > terminal.HeaderFileBytesMax {
 		return 0, errors.New("it printed too much")
@@ -197,7 +197,8 @@ func (f *workFlags) keyring(header http.Header, stderr io.Writer) (keyring, erro
 	return all, nil
 }
 
-// add gives c to the origin before the = of a flag's text, and returns what follows. want is the form of the flag.
+// add gives c to the origin before the = of a flag's text, and returns what follows the =. It is an error if the origin has credentials already. want is the form of
+// the flag, for errors.
 func (k keyring) add(c *credentials, text, want string) (rest string, err error) {
 	to, rest, found := strings.Cut(text, "=")
 	origin, err := parseOrigin(to)
@@ -213,7 +214,7 @@ func (k keyring) add(c *credentials, text, want string) (rest string, err error)
 	return rest, nil
 }
 
-// authorize puts each origin's headers on its requests, and lets nothing be sent elsewhere.
+// authorize puts the headers of an origin (server) on a request to it. A request to an origin without headers is an error, so that nothing is sent there.
 func (k keyring) authorize(req *http.Request) error {
 	origin := session.OriginOf(req.URL)
 	c, known := k[origin]

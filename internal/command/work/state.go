@@ -213,8 +213,8 @@ func (w *worker) line(e oncehttp.Event) results.Line {
 	return l
 }
 
-// serve answers /healthz and /metrics at the address, if there is one. where is a text with the URL of
-// /healthz, and end stops the server.
+// serve answers /healthz and /metrics at the address. where is a text with the URL of /healthz, and end stops the server. Without an address nothing is served:
+// where is "" then, and end does nothing.
 func (w *worker) serve(ctx context.Context, address string) (where string, end func(), err error) {
 	if address == "" {
 		return "", func() {}, nil
@@ -287,7 +287,7 @@ func (w *worker) journalAnswers() bool {
 	return w.answers
 }
 
-// summary returns the results of the work on a line.
+// summary returns a line about the work for its end: the number of attempts, and of ends by outcome.
 func (w *worker) summary() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

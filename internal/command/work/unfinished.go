@@ -63,7 +63,7 @@ func (w *worker) unfinished() (c persist.Counts, ok bool) {
 	return w.counting.last, w.counting.err == nil
 }
 
-// addUnfinished adds the counts of the journal to those of the worker, if they are known.
+// addUnfinished adds the counts of unfinished operations in the journal to those of the worker, if the journal tells them.
 func (w *worker) addUnfinished(now *Counts) {
 	if c, ok := w.unfinished(); ok {
 		now.Unfinished = &Unfinished{Pending: c.Pending, Held: c.Held, Oldest: c.Oldest, NextDue: c.NextDue, Owed: c.Owed}

@@ -60,7 +60,8 @@ func (f *webhookFlags) config() (oncehttp.WebhookConfig, error) {
 	return c, err
 }
 
-// serve takes events at the address, if there is one. where is a text with its URL, and end stops the server.
+// serve takes signed events of the API at the address. where is a text with its URL, and end stops the server. Without an address nothing is served: where is ""
+// then, and end does nothing.
 func (f *webhookFlags) serve(c *oncehttp.Client, settings oncehttp.WebhookConfig) (where string, end func(), err error) {
 	if f.address == "" {
 		return "", func() {}, nil

@@ -101,7 +101,7 @@ could not be printed: start it again; 5 another process holds the file.`
 // Command returns the command oncehttp work.
 func Command(s terminal.Streams) *cobra.Command { return (&workFlags{}).command(s) }
 
-// command returns the command. It sets these flags.
+// command returns the command oncehttp work, whose flags set those of f.
 func (f *workFlags) command(s terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "work --journal URL",
@@ -135,7 +135,7 @@ func (f *workFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends, is held, or goes on later")
 }
 
-// run checks the flags, opens the journal, and works until ctx ends.
+// run checks the flags, opens the journal, and sends what falls due in it until ctx ends. The error has the exit status.
 func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
 	cfg, err := f.config(s.Err)
 	if err != nil {
@@ -194,7 +194,7 @@ func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
 	return cfg, nil
 }
 
-// checkOrigins refuses a text if it is neither an origin nor a pattern of origins.
+// checkOrigins returns an error for a value of --origin that is neither an origin, such as https://api.example.com, nor a pattern of origins.
 func checkOrigins(origins []string) error {
 	for _, text := range origins {
 		if _, err := request.ParseOrigins([]string{text}); err != nil {
