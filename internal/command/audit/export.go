@@ -58,7 +58,8 @@ func openExport(name string, in io.Reader, comma rune) (*exportRows, error) {
 	return csvExport(name, r, comma)
 }
 
-// ndjsonExport returns a function that returns the next row of an NDJSON file, with its place; io.EOF at the end. name is the name for messages.
+// ndjsonExport returns a function that returns the next row of an NDJSON file by its columns, and its place (row and line); io.EOF at the end. name is the name for
+// messages.
 func ndjsonExport(name string, in *bufio.Reader) func() (map[string]string, exportPlace, error) {
 	lines := &input.NDJSONRows{File: name, In: in}
 	return func() (map[string]string, exportPlace, error) {

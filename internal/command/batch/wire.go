@@ -53,8 +53,8 @@ type seat struct {
 // seatKey is the key of a seat in a context.
 type seatKey struct{}
 
-// seated returns a context for the call of one row. end gives its place back, if it has one; call it at the end of the call.
-// w may be nil: then no row needs a place.
+// seated returns a context for the call of one row, by which the row gets its place on the wire (the permission to send). end gives the place back, if the row has
+// one; call it at the end of the call. w may be nil: then no row needs a place.
 func (w *wire) seated(ctx context.Context) (within context.Context, end func()) {
 	if w == nil {
 		return ctx, func() {}

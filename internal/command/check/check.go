@@ -134,7 +134,7 @@ func (f *checkFlags) bind(cmd *cobra.Command) {
 	f.report.Bind(fs)
 }
 
-// bindTarget binds the flags for talking to the target.
+// bindTarget adds the flags that say how the target is sent to, and what it is able to do, to cmd. The commands check and check doctor have them.
 func (f *checkFlags) bindTarget(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, session.ProfileUsage)

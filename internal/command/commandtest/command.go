@@ -75,7 +75,7 @@ func (r Ran) Lines(t *testing.T) []results.Line {
 	return all
 }
 
-// Only returns the result line on stdout, and fails the test unless there is exactly one.
+// Only returns the one result line (JSON, as batch prints it) on stdout, and fails the test unless there is exactly one.
 func (r Ran) Only(t *testing.T) results.Line {
 	t.Helper()
 	all := r.Lines(t)

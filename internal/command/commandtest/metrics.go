@@ -34,7 +34,8 @@ func WantMetrics(t *testing.T, text string, prefixes ...string) {
 // listedRow is a row of a table in docs/metrics.md.
 var listedRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (gauge|counter) \\| (1|s|By) \\| ([a-z_, ]*)\\| (.*) \\|$")
 
-// listedMetrics returns the families of docs/metrics.md by name. Each unit is the one of its name.
+// listedMetrics returns the metrics that docs/metrics.md lists, by name, as far as they have one of the prefixes. A unit in the list that is not that of the name
+// fails the test.
 func listedMetrics(t *testing.T, prefixes []string) map[string]metric {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/metrics.md")

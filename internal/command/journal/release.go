@@ -112,8 +112,8 @@ func (h *heldBack) say(stderr io.Writer) {
 	}
 }
 
-// release makes the operations held as restored pending again, as far as the client of a config may send them: all of its account, or those of keys. stderr is
-// told of the others. The time of the first send stays, so a key is not sent if the server may have forgotten it.
+// release makes the operations that are held since a restore (not sent until a person decides) pending again, as far as the client of a config may send them: all of
+// its account, or those of keys. stderr is told of the others. The time of the first send stays, so a key is not sent if the server may have forgotten it.
 // (Invariants 35 and 58.)
 func release(ctx context.Context, ses *session.Session, cfg oncehttp.Config, keys []string, stderr io.Writer) error {
 	s, err := senderOf(ctx, ses, cfg)

@@ -47,7 +47,7 @@ type engine struct {
 	Print   func(w io.Writer, at *url.URL) error         // nil, as migrate
 }
 
-// Engines returns the functions for each kind of database server, by the scheme of its URLs.
+// Engines returns the functions that open a journal on a database server, and make its tables, by the scheme of the server's URL, such as "postgres".
 func Engines() map[string]engine {
 	onPostgres := engine{openPostgres, migratePostgres, printPostgres}
 	onMySQL := engine{openMySQL, migrateMySQL, printMySQL}

@@ -196,7 +196,7 @@ func ungrouped(whole, mark string) (string, error) {
 	return strings.Join(parts, ""), nil
 }
 
-// DecimalMark checks the value of --decimal.
+// DecimalMark returns an error for a value of --decimal that is neither ".", nor ",", nor empty.
 func DecimalMark(text string) error {
 	if text != "" && text != "." && text != "," {
 		return fmt.Errorf("--decimal %q: want . or , as what stands before the decimals", words.Clip(text))

@@ -93,7 +93,8 @@ func (g Group) afterMismatch(journal, anew string) string {
 	return "the key stands for another request; oncehttp journal show KEY --journal " + journal + g.onlyOf(g.differ)
 }
 
-// onlyOf returns the words for mismatched rows of which only the named part differs, which a flag gives; "" for no such part.
+// onlyOf returns the end of the next step for rows whose keys stand for other requests, if only the named part differs in them: the flag that gives it. It returns
+// "" for no such part.
 func (g Group) onlyOf(part string) string {
 	flag := "--url"
 	switch part {

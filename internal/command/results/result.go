@@ -339,7 +339,8 @@ func resultOfError(err error) Result {
 	return Unknown
 }
 
-// resultOfEffect returns the result of an operation decided before, by its error.
+// resultOfEffect returns the result of an operation that was decided before, by the error of the call that met it: by its effect, and by its answer, if that is
+// kept.
 func resultOfEffect(e *oncehttp.Error) Result {
 	switch effect := e.Effect(); {
 	case effect == oncehttp.EffectAbsent:

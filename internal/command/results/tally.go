@@ -130,7 +130,7 @@ func saysBefore(body []byte) bool {
 	return slices.ContainsFunc([]string{"idempoten", "already", "duplicate"}, func(word string) bool { return bytes.Contains(low, []byte(word)) })
 }
 
-// Unrecorded says that one of the operations with this result may not be recorded as ended.
+// Unrecorded counts an operation with this result whose end the journal may lack, since it could not be written. The next steps tell the user of these.
 func (t *Tally) Unrecorded(r Result) {
 	if t.open == nil {
 		t.open = map[Result]int{}
@@ -160,7 +160,7 @@ func (t *Tally) count(c Class) int {
 	return n
 }
 
-// pending returns the number of unknown operations that the same command goes on with, as control totals count them.
+// pending returns the number of operations in doubt that the same command goes on with, as totals count them.
 func (t *Tally) pending() int {
 	n := 0
 	for g, many := range t.groups {
@@ -171,7 +171,7 @@ func (t *Tally) pending() int {
 	return n
 }
 
-// sorted returns the groups, in the order of All, the largest of each first.
+// sorted returns the groups of rows with the same end, in the order of their results in All, the largest of each first.
 func (t *Tally) sorted() []Group {
 	return slices.SortedFunc(maps.Keys(t.groups), func(a, b Group) int {
 		return cmp.Or(

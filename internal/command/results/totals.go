@@ -147,7 +147,7 @@ func (t *Totals) Rest(all *Totals) {
 	}
 }
 
-// label returns the name of a currency's sum in lines.
+// label returns the name of a currency's sum in lines for the user, such as "total amount EUR".
 func (t *Totals) label(currency string) string {
 	return strings.TrimSpace("total " + t.Name + " " + currency)
 }

@@ -33,7 +33,7 @@ func configPath() (path string, named bool) {
 	return filepath.Join(dir, "oncehttp", "config"), false
 }
 
-// Prepare checks the flags of the call, adds the values of the configuration file, and refuses empty values.
+// Prepare checks the flags of the call for a password and for empty values, and adds the values of the configuration file. Each command calls it before its work.
 func Prepare(cmd *cobra.Command) error {
 	if err := place.CheckJournalFlag(cmd); err != nil {
 		return err
