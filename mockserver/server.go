@@ -175,8 +175,8 @@ type exchange struct {
 	keylayer.Exchange
 	w       http.ResponseWriter // nil for a redelivery
 	arrived *http.Request       // before unmoved: the form that was signed
-	fault   Fault               // of the send; zero for a redelivery // of the send; zero for a redelivery
-	seen    *observation        // of the send; nil for a request that is none (safe) // the send; nil: the request is none (safe methods)
+	fault   Fault               // of the send; zero for a redelivery
+	seen    *observation        // of the send; nil: the request is none (safe methods)
 	process *process            // that handles it
 }
 

@@ -252,7 +252,7 @@ func (h *Handler) agrees(e *event, p *profile.EventProof, rec *persist.Record) e
 	if event, own, both := pair(e, &fields, p.Amount); both && !sameAmount(event, own) {
 		return errAmount
 	}
-	if event, own, both := pair(e, &fields, p.Currency); both && !strings.EqualFold(event, own) {
+	if event, own, both := pair(e, &fields, p.Currency); both && (event == "" || !strings.EqualFold(event, own)) {
 		return errAmount
 	}
 	return nil

@@ -69,7 +69,7 @@ type Options struct {
 	// the configuration of that connection: a rotated password, a token, a short-lived certificate. It gets a copy, and
 	// may set its fields. Its error is that of the connection. It is called by several goroutines at once, with the
 	// context of the connection, which ends after a third of CallTimeout. If the server refuses its credentials,
-	// BeforeConnect is called again, up to twice. Nil changes nothing. Not with OpenPool: a pool has its own.
+	// BeforeConnect is called again, up to four times. Nil changes nothing. Not with OpenPool: a pool has its own.
 	BeforeConnect func(ctx context.Context, config *pgx.ConnConfig) error
 	// ReadOnly opens the journal for reading, for a role with no right but SELECT, and also on a standby. Only Get,
 	// List, Now and DueTimes work, and anything else is persist.ErrReadOnly. List gives Seq 0 to records not numbered

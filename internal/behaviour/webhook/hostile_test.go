@@ -392,3 +392,21 @@ func TestAccounts(t *testing.T) {
 		})
 	}
 }
+
+// TestCurrencyThatIsNoText: an event whose currency is no text does not agree with a request whose currency is none, either.
+func TestCurrencyThatIsNoText(t *testing.T) {
+	t.Parallel()
+	for value, final := range map[string]bool{`{}`: false, `"eur"`: false} {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}}}
+		c, _ := clienttest.New(t, w, stripe)
+		req := clienttest.Request(t, http.MethodPost, "https://api.example.com/v1/charges", "amount=100&currency=eur&currency=usd")
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if _, err := c.DoKey(req, "k"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		post(t, handler(t, c, nil), strings.Replace(charged("k"), `"eur"`, value, 1))
+		if rec := clienttest.Lookup(t, c, "k"); rec.State.Final() != final {
+			t.Errorf("currency %s: state %v", value, rec.State)
+		}
+	}
+}
