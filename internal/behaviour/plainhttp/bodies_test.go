@@ -103,17 +103,17 @@ func bodies() []row {
 		{name: "a missing body with a length", server: server{handle: echo}, talk: func(c *talk) {
 			req := c.request("POST", "/", nil)
 			req.ContentLength = 4
-			c.do(req)
+			c.doMisfit(req)
 		}, operation: &difference{"our error has the cause", []string{"+error is EOF"}}},
 		{name: "a body that is shorter than its length", server: server{handle: echo}, talk: func(c *talk) {
 			req := c.request("POST", "/", strings.NewReader("text"))
 			req.ContentLength, req.GetBody = 5, nil
-			c.do(req)
+			c.doMisfit(req)
 		}, operation: &difference{"our error has the cause", []string{"+error is unexpected EOF"}}},
 		{name: "a body that is longer than its length", server: server{handle: echo}, talk: func(c *talk) {
 			req := c.request("POST", "/", strings.NewReader("text"))
 			req.ContentLength, req.GetBody = 3, nil
-			c.do(req)
+			c.doMisfit(req)
 		}},
 		{name: "a body that breaks", server: server{handle: func(_ *talk, _ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)

@@ -164,8 +164,12 @@ func (g Group) afterSame(journal string) string {
 	if !g.unread && !kept { // an API may keep such an error under the key, and give it each time
 		return ""
 	}
+	later := ""
+	if g.unread {
+		later = "; for rows begun from then on, the rows' messages say how to give such an answer a meaning"
+	}
 	return "; where the same answer comes again, ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " +
-		journal + "; for rows begun from then on, the rows' messages say how to give such an answer a meaning"
+		journal + later
 }
 
 // afterRejected returns the next step for a group of rows for which nothing happened, so that they may be run again. anew is the advice to try them under a new key,
