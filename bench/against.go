@@ -35,7 +35,8 @@ type sideBurst struct {
 
 // runAgainst compares this checkout with another. Three processes alternate: the
 // other checkout, the other checkout a second time, and this one. The difference
-// of the first two is noise; only a greater loss counts.
+// of the first two is noise; only a greater loss counts. A loss is a missed target in
+// the report. The error says that something could not be measured.
 func runAgainst(b *bench) error {
 	here, err := moduleDir()
 	if err != nil {

@@ -196,9 +196,9 @@ func (l *Lanes) Close() (left []*persist.Record) {
 	return left
 }
 
-// Overdue removes and returns the records queued for longer than age behind operations in a function of the user:
-// of their own origin, or of all workers. The caller then has them, and gives them back. Such an origin has no
-// room until one of its operations moves.
+// Overdue removes and returns the records that have been queued for age or longer behind operations which wait in a
+// function or a limiter of the user: those of their own origin, or all workers. The caller gives up its claims on them
+// in the journal, so that other processes can send them. Such an origin takes no new ones until an operation moves on.
 func (l *Lanes) Overdue(age time.Duration) (left []*persist.Record) {
 	l.turns.mu.Lock()
 	defer l.turns.mu.Unlock()

@@ -97,7 +97,8 @@ func (w *world) assign(l *life, key oncehttp.Key) {
 	w.logf("operator: %s is assigned: %v", key, err)
 }
 
-// unassigned reports whether a record has no account although the clients of this run of the program (life) name one: it is from before they did.
+// unassigned reports whether a record has no account although the clients of this run of the program (life) name one: it is from before they did. The plan says from
+// which life on they do (Changes.Accounts; 0: always). All of them then have the account of the first one.
 func (l *life) unassigned(rec persist.Record) bool {
 	return l.w.plan.Setting.Changes.Accounts > 0 && rec.Account == "" && l.account(0) != ""
 }

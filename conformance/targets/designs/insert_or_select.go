@@ -14,7 +14,7 @@ import (
 // statement, without the row. It gets no row at all, and takes that for a new key.
 //
 // Repair: no row is not a new key: only the request that inserted works, and the row is read in a statement of its own. The hash of the request is
-// stored and compared, duplicates are told to wait in a header, and a failed key may run again.
+// stored and compared, a duplicate waits for the first one and gets its answer, and a failed key may run again.
 func insertOrSelect(e *env) (handler, error) {
 	pool, err := e.postgres(`CREATE TABLE keys (key text PRIMARY KEY, hash text, status text NOT NULL, answer jsonb); ` + onceTable)
 	return func(c *call) answer {

@@ -164,6 +164,8 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	}
 	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar, tally: results.Tally{Parted: true}}
 	b.rejected = sync.OnceValue(b.readRejected)
+	b.started = b.lockFolders(ctx)
+	defer b.started()
 	for _, check := range []func(context.Context, *batch, place.Place) error{f.checkLost, f.checkCopy, f.checkOtherKeys, f.checkLeft} {
 		if err := check(ctx, b, at); err != nil {
 			bar.finish()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/input"
@@ -30,6 +31,22 @@ const (
 	copyTime      = 10 * time.Second // for all journals
 )
 
+// lockFolders keeps other batches on files of the same folders from looking for copies until this one has begun its first row, so that of two batches started at once
+// the second finds it. It waits copyTime for each folder at most. The returned function unlocks them.
+func (b *batch) lockFolders(ctx context.Context) (unlock func()) {
+	var all []func()
+	if !b.flags.dry {
+		for _, folder := range slices.Sorted(slices.Values(b.in.Folders())) {
+			all = append(all, place.LockFolder(ctx, folder, copyTime))
+		}
+	}
+	return sync.OnceFunc(func() {
+		for _, unlock := range all {
+			unlock()
+		}
+	})
+}
+
 // checkCopy asks the user before a journal gets rows of this file that another journal has already: the file may be a copy, and its rows would be sent twice. It
 // searches the journals beside the input, beside the batch's own journal, and those noted in the folder. It asks only while the own journal has none of the file's
 // rows. A dry run only prints the warning.
@@ -38,7 +55,10 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 		return nil
 	}
 	paths, skipped := f.journalsBeside(b, at)
-	noted := notedIn(b.in.Folder(), at)
+	var noted []string
+	for _, in := range b.in.Folders() {
+		noted = append(noted, notedIn(in, at)...)
+	}
 	if len(paths)+len(noted) == 0 || f.wasRun(ctx, b, at) {
 		return nil
 	}
@@ -118,9 +138,11 @@ func (f *batchFlags) journalsBeside(b *batch, at place.Place) (paths []string, s
 		own = at.Path
 		paths, skipped = journalsIn(filepath.Dir(own))
 	}
-	if in := b.in.Folder(); in != "" && (own == "" || !terminal.SamePath(in, filepath.Dir(own))) {
-		more, left := journalsIn(in)
-		paths, skipped = append(paths, more...), skipped+left
+	for _, in := range b.in.Folders() {
+		if own == "" || !terminal.SamePath(in, filepath.Dir(own)) {
+			more, left := journalsIn(in)
+			paths, skipped = append(paths, more...), skipped+left
+		}
 	}
 	return slices.DeleteFunc(paths, func(path string) bool { return own != "" && terminal.SamePath(path, own) }), skipped
 }

@@ -135,3 +135,15 @@ func TestForgottenCredential(t *testing.T) {
 		commandtest.Run(t, append(batch, flag, value)...).Want(t, terminal.ExitOK)
 	}
 }
+
+// TestResumeCountsOfEarlierRuns: so does the line of journal resume.
+func TestResumeCountsOfEarlierRuns(t *testing.T) {
+	t.Parallel()
+	s := eachSend(t, "lost")
+	file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
+	commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--max-attempts", "3")...).Want(t, terminal.ExitUnknown)
+	got := commandtest.Run(t, commandtest.Fast("journal", "resume", "--journal", file+".oncehttp.db", "--origin", s.URL, "--max-attempts", "2")...).Want(t, terminal.ExitUnknown)
+	if l := got.Lines(t)[0]; l.Attempts != 5 || l.Sends != 5 || s.Sends.Load() != 5 || !strings.Contains(l.Why(), "after 5 attempts, 2 of them in this run") {
+		t.Errorf("%d attempts, %d sends, of %d: %s", l.Attempts, l.Sends, s.Sends.Load(), l.Why())
+	}
+}

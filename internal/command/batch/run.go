@@ -43,6 +43,9 @@ type batch struct {
 	unprinted  int                                       // rows without a line, since the journal failed
 	rejected   func() map[persist.ID]forgotten.Operation // of [batch.readRejected], read once
 
+	// started lets other batches on files of the folder go on: they find the first row in the journal. Any goroutine may call it, and more than once.
+	started func()
+
 	mu     sync.Mutex
 	later  []job // rows being sent by another process
 	behind ordered
@@ -65,6 +68,9 @@ func (b *batch) observe(cfg *oncehttp.Config) {
 	next := b.made.Counting(cfg.Observe)
 	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
 		b.breaker.observe(e)
+		if e.Kind == oncehttp.EventAttempt {
+			b.started()
+		}
 		next(ctx, e)
 	}
 	b.wire = newWire(b.flags.workers)

@@ -65,6 +65,23 @@ func (f *File) Folder() string {
 	return filepath.Dir(f.Name)
 }
 
+// Folders returns the folder of the file, and that of the file to which it links, if it is another one; nil for stdin.
+func (f *File) Folders() []string {
+	folder := f.Folder()
+	if folder == "" {
+		return nil
+	}
+	target, err := filepath.EvalSymlinks(f.Name)
+	if err != nil {
+		return []string{folder}
+	}
+	one, err := os.Stat(folder)
+	if other, bad := os.Stat(filepath.Dir(target)); err != nil || bad != nil || os.SameFile(one, other) {
+		return []string{folder}
+	}
+	return []string{folder, filepath.Dir(target)}
+}
+
 // keepInput reads r to its end and keeps the bytes, in memory or in a temporary file in dir, so that they can be read again. name is for messages.
 func keepInput(name string, r io.Reader, dir string) (*File, error) {
 	in := &File{Name: name, kept: &Spool{Dir: dir, Limit: spoolBytesMax}}

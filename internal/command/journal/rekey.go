@@ -14,7 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// rekeyCommand returns the command oncehttp journal rekey.
+// rekeyCommand returns the command oncehttp journal rekey. Its act needs KEY as it was seen (bound), prints the new key (names), and is one for operations without an effect
+// (denies), which chooses the words of a refusal.
 func rekeyCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	a, server := &actFlags{JournalFlags: f}, &serverFlags{}
 	cmd := &cobra.Command{

@@ -361,7 +361,10 @@ func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error,
 		status = terminal.ExitUsage
 	}
 	l := results.Failed("", err)
-	if text := session.Lesson(f.Used, err, f.recall(ctx, ses, &l)); text != "" {
+	before := l.Attempts
+	begun := f.recall(ctx, ses, &l)
+	err = results.OfWholeLife(err, before, &l)
+	if text := session.Lesson(f.Used, err, begun); text != "" {
 		err = fmt.Errorf("%w; %s", err, text)
 		if l.Error != nil {
 			l.Error.Message += "; " + text

@@ -192,11 +192,15 @@ func (w *worker) printLines(stop func(error)) (wait func() error) {
 
 // line returns the line of JSON that is printed for an operation after its run. Its answer is read from the journal.
 func (w *worker) line(e oncehttp.Event) results.Line {
+	rec, err := w.ses.Journal.Get(context.Background(), persist.ID{Account: e.Account, Key: string(e.Key)})
 	if e.Err != nil {
-		return results.Failed(e.Key, e.Err)
+		l := results.Failed(e.Key, e.Err)
+		if err == nil {
+			l.CountWhole(&rec)
+		}
+		return l
 	}
 	l := results.Line{Key: string(e.Key), Result: results.Unknown, Outcome: e.Outcome.String(), Status: e.Status, Attempts: e.Attempt, Sends: e.Sends}
-	rec, err := w.ses.Journal.Get(context.Background(), persist.ID{Account: e.Account, Key: string(e.Key)})
 	if err != nil || !rec.State.Final() {
 		return l
 	}
