@@ -130,7 +130,7 @@ func (a *audit) markDone(ctx context.Context, ses *session.Session) error {
 // isUnread reports whether the API has confirmed an operation by an answer that was not kept, so that a text of --declined (the business said no) may stand in it.
 // It has ended: nothing settles it, and the exports alone tell what came of it.
 func isUnread(rec *persist.Record, res results.Result) bool {
-	return rec.State == persist.StateConfirmed && res == results.Unknown
+	return rec.State == persist.StateConfirmed && res == results.Unknown && !results.IsContradicted(rec)
 }
 
 // isDone reports whether an operation with this result has happened, if it is not in doubt (held, with an effect possible).
@@ -295,6 +295,8 @@ func (a *audit) settle(rec *persist.Record, x Finding, rows []indexedRow) error 
 // mayNotSettle returns the reason against settling an operation as happened by these rows alone; "" if there is none.
 func (a *audit) mayNotSettle(rec *persist.Record, rows []indexedRow) string {
 	switch {
+	case rec.State == persist.StateSettled:
+		return "it was settled; oncehttp journal unsettle takes that back"
 	case rec.State.Final():
 		return "it was " + rec.State.String() + ", which is final"
 	case len(a.flags.where) == 0 && !a.flags.allRows:

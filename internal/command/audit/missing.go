@@ -25,6 +25,8 @@ func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) 
 		x.There = others[0].where()
 	}
 	switch {
+	case results.IsContradicted(rec):
+		x.Why, x.Next = "an event of the API says that it happened, and its recorded end that it did not", "ask the provider what came of it"
 	case rec.State != persist.StatePending && len(others) == 0 && a.spelled(a.matchOf(rec), &x):
 	case rec.HoldReason == persist.HoldRestored:
 		x.Next = fmt.Sprintf("if the provider did not do it: oncehttp journal resume --restored %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))

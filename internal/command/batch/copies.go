@@ -52,6 +52,9 @@ func (b *batch) lockFolders(ctx context.Context) (unlock func()) {
 // rows. A dry run only prints the warning.
 func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) error {
 	if f.newJournal || f.generation > 1 || b.survey.rows == 0 {
+		if f.generation > 1 && at.IsFile() && isNew(at) {
+			b.note("%s: the journal %s is new, and has no earlier generation: where the file was run under another name or --journal, say --journal as then", b.in.Name, words.ShellQuote(at.Path))
+		}
 		return nil
 	}
 	paths, skipped := f.journalsBeside(b, at)

@@ -105,7 +105,7 @@ func TestMeaningGivenLater(t *testing.T) {
 	file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
 	batch := func(more ...string) results.Line {
 		got := commandtest.Run(t, commandtest.Fast(append([]string{"batch", file, "--url", s.URL + "/pay", "--key", "o:{id}", "--max-attempts", "2"}, more...)...)...).Want(t, terminal.ExitUnknown)
-		if !strings.Contains(got.Err, "for rows begun from then on, the rows' messages say how") && !strings.Contains(got.Err, "settle each as oncehttp journal stuck lists it") {
+		if !strings.Contains(got.Err, "settle each as oncehttp journal stuck lists it") {
 			t.Errorf("the summary: %s", got.Err)
 		}
 		return got.Lines(t)[0]
@@ -145,5 +145,32 @@ func TestResumeCountsOfEarlierRuns(t *testing.T) {
 	got := commandtest.Run(t, commandtest.Fast("journal", "resume", "--journal", file+".oncehttp.db", "--origin", s.URL, "--max-attempts", "2")...).Want(t, terminal.ExitUnknown)
 	if l := got.Lines(t)[0]; l.Attempts != 5 || l.Sends != 5 || s.Sends.Load() != 5 || !strings.Contains(l.Why(), "after 5 attempts, 2 of them in this run") {
 		t.Errorf("%d attempts, %d sends, of %d: %s", l.Attempts, l.Sends, s.Sends.Load(), l.Why())
+	}
+}
+
+// TestGenerationOfANewJournal: a --generation without the journal of the first one says where that may be.
+func TestGenerationOfANewJournal(t *testing.T) {
+	t.Parallel()
+	s := eachSend(t, `402 {"code":"no"}`)
+	const note = "is new, and has no earlier generation: where the file was run under another name or --journal, say --journal as then"
+	file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
+	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--generation", "2"}
+	if got := commandtest.Run(t, batch...).Want(t, terminal.ExitUnknown); !strings.Contains(got.Err, note) || s.Sends.Load() != 0 {
+		t.Errorf("it says %s", got.Err)
+	}
+	commandtest.Run(t, batch[:6]...).Want(t, terminal.ExitRefused)
+	if got := commandtest.Run(t, batch...); strings.Contains(got.Err, note) {
+		t.Errorf("with a journal it says %s", got.Err)
+	}
+}
+
+// TestDoubtOfADroppedMember: no flag is advised that reads a member which --drop-answer leaves out.
+func TestDoubtOfADroppedMember(t *testing.T) {
+	t.Parallel()
+	s := eachSend(t, `200 {"id":1,"status":"refused"}`)
+	file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
+	got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}", "--drop-answer", "/status").Want(t, terminal.ExitOK)
+	if !strings.Contains(got.Err, "1 of the done: the answer has /status=refused; look whether these took effect: --drop-answer keeps that member out of the journal") || strings.Contains(got.Err, "--declined /status") {
+		t.Errorf("it says %s", got.Err)
 	}
 }

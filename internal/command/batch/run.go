@@ -291,7 +291,9 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	}
 	resp, err := b.session.Client.DoKey(req, key)
 	if err == nil {
-		return b.flags.Declines.Answered(resp)
+		l := b.flags.Declines.Answered(resp)
+		l.Unkept = b.flags.Unkept()
+		return l
 	}
 	for _, fatal := range b.fatal() {
 		if errors.Is(err, fatal) {

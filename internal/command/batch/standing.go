@@ -148,6 +148,7 @@ func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results
 	if err != nil {
 		return "" // the line stays as it is
 	}
+	l.Contradicted(&rec)
 	if l.CountWhole(&rec); !l.IsOfRecord() {
 		return rec.Profile
 	}

@@ -198,7 +198,9 @@ func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<-
 		if e := (*oncehttp.Error)(nil); errors.As(err, &e) {
 			l = results.Failed(res.Key, err)
 			if rec, err := c.Lookup(ctx, res.Key); err == nil { // else it keeps the counts of this run
-				l.CountWhole(&rec)
+				if l.CountWhole(&rec); l.Attempts == 0 { // nothing was tried in this run
+					l.TakeRecord(&rec)
+				}
 			}
 		} else if err != nil {
 			return t, place.JournalError(f.Path, err)

@@ -122,7 +122,10 @@ Refused is an end: an answer such as 404 or 402, for good, in the last hour or s
 				return err
 			}
 			sf.alert = alert{flags: &sf.alerts, now: now}
-			return f.WithReader(func(ses *session.Session) error { return sf.run(cmd.Context(), ses, sel, s) })
+			return f.WithReader(func(ses *session.Session) error {
+				f.SayUnknownAccount(cmd.Context(), ses, s.Err)
+				return sf.run(cmd.Context(), ses, sel, s)
+			})
 		},
 	}
 	sf.bind(cmd.Flags())

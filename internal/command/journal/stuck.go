@@ -106,6 +106,7 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 	}
 	return f.WithReader(func(ses *session.Session) error {
 		ses.ShowsUnread = true
+		f.SayUnknownAccount(ctx, ses, s.Err)
 		a, c := &alert{flags: &f.alerts, now: now}, clock{now: now, relative: terminal.IsTerminal(s.Out), leased: !ses.Place.IsFile()}
 		list := f.listOpen
 		if f.list.rejected {

@@ -28,8 +28,8 @@ back, stay in the record: journal show.
 
 It prints what callers were told meanwhile: they may have acted on it. It is refused where
 another operation stands in its place, which it names: the next generation, or one begun by
-journal rekey or journal redrive; and where an event of the API proves that it happened.
-With Config.OnResult the program is told that it is held.
+journal rekey or journal redrive; and where an event of the API proves that it happened
+as it was settled. With Config.OnResult the program is told that it is held.
 Saying the same again is no error while it is held.`,
 		Example: `  oncehttp journal unsettle idemp:order:u1:o7 --reason 'the bank has it after all' --journal payments.db`,
 		Args:    settings.WantArgs(1, 1<<20, "KEY"),

@@ -18,7 +18,9 @@ const (
 	codeNotAgain    = "not_sent_again"  // an earlier call sent it, and this one nothing
 	CodeDistrusted  = "key_not_trusted" // the operation was begun under a profile that trusts its key, and this run's does not
 	CodeUnread      = "answer_unread"   // --declined was not looked for in the answer
-	CodeSettled     = "settled"         // a person settled the operation as absent
+	// CodeContradicted: an event of the API says that the operation happened, and its recorded end that it did not.
+	CodeContradicted = "contradicted"
+	CodeSettled      = "settled" // a person settled the operation as absent
 )
 
 // LineError is the reason for an operation not done: a code to sort by and a sentence.

@@ -335,12 +335,18 @@ func nameWords(name string) []string {
 // isOpen reports whether a word, such as pending, leaves the end of an operation open.
 func isOpen(word string) bool { return slices.Contains(openWords, word) }
 
+// doubtDropped reports whether --drop-answer keeps the member that the line's doubt names out of the journal.
+func (l *Line) doubtDropped() bool {
+	pointer, _, _ := strings.Cut(l.Doubt, "=")
+	return strings.HasPrefix(pointer, "/") && (leftOut(pointer, l.Dropped) || leftOut(pointer, l.Unkept))
+}
+
 // DoubtText returns the text for the user about a success whose answer has something against it (the line's doubt); "" if there is no doubt.
 func (l *Line) DoubtText() string {
 	if l.Doubt == "" || l.Result != Done && l.Result != Accepted {
 		return ""
 	}
-	return adviceOn("the answer has ", l.Doubt)
+	return adviceOn("the answer has ", l.Doubt, l.doubtDropped())
 }
 
 // doubtText returns the line of a summary about n successes whose answers have something against them: a doubt, such as /status=declined, or what --done lacks in
@@ -352,12 +358,12 @@ func doubtText(n int, of doubted) string {
 	if of.doubt == furtherDoubts {
 		return fmt.Sprintf("%d of the %s: doubts of other kinds, each named as \"doubt\" in the row's line; look whether these took effect", n, of.result)
 	}
-	return adviceOn(fmt.Sprintf("%d of the %s: the answer has ", n, of.result), of.doubt)
+	return adviceOn(fmt.Sprintf("%d of the %s: the answer has ", n, of.result), of.doubt, of.dropped)
 }
 
 // adviceOn returns the text of a message about a doubt: text, the doubt, and advice for the operations that have ended and for later ones. A doubt names what in an
-// answer speaks against its success: noContent, a JSON pointer, or POINTER=VALUE.
-func adviceOn(text, doubt string) string {
+// answer speaks against its success: noContent, a JSON pointer, or POINTER=VALUE. dropped: the journal keeps answers without that member.
+func adviceOn(text, doubt string, dropped bool) string {
 	said := doubt
 	if strings.HasPrefix(doubt, "/") {
 		said = words.Clip(doubt)
@@ -365,6 +371,8 @@ func adviceOn(text, doubt string) string {
 	text += said
 	pointer, value, has := strings.Cut(doubt, "=")
 	switch ofMember := strings.HasPrefix(pointer, "/"); {
+	case dropped:
+		return text + "; look whether these took effect: --drop-answer keeps that member out of the journal, where neither --declined nor --done can read it"
 	case doubt == noContent:
 		return text + ": only its status says that these took effect; look whether they did; " + laterDone
 	case ofMember && has && isInErrors(pointer):

@@ -76,6 +76,7 @@ type Line struct {
 	Bare       bool      `json:"-"` // it was rejected by a page or an empty answer, as something in front of the API gives
 	Stands     Standing  `json:"-"` // what a mismatched row's key stands for
 	Differs    string    `json:"-"` // the only part in which a mismatched row differs from the request of its key, if a flag gives that part; "": others
+	Unkept     []string  `json:"-"` // the pointers of this run's --drop-answer, which the journal does not keep of the answer
 	NotBegun   error     `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried
 }
 

@@ -113,6 +113,9 @@ func (g Group) afterUnknown(journal string) string {
 	if g.Code == "abandoned" {
 		return "nothing more is sent; oncehttp journal show KEY --journal " + journal
 	}
+	if g.Code == CodeContradicted {
+		return "an event of the API says that they happened, and their recorded end that they did not: nothing more is sent; ask the API what came of them; oncehttp journal show KEY --journal " + journal
+	}
 	if g.Code == CodeUnread {
 		return "nothing more is sent; ask the API what came of them (oncehttp journal show KEY --journal " + journal + "); oncehttp journal declined --forget VALUE --journal " + journal + " counts them as done, and all else that a --declined with that VALUE alone made unknown or declined"
 	}
@@ -123,7 +126,7 @@ func (g Group) afterUnknown(journal string) string {
 		return giveAgain
 	}
 	if g.Code == CodeDistrusted {
-		return "they were begun under a profile by which the API knows their keys, and by this run's it does not: nothing is sent again; look at the server, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " + journal
+		return "they were begun under a profile by which the API knows their keys, and by this run's it does not: nothing is sent again; run them with --profile, --already-done and --lookup as the run that began them had these, if those are right; else look at the server, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " + journal
 	}
 	if g.Code == codeNotAgain {
 		return "nothing was sent again, as the rows' messages say; then " + runAgain
@@ -164,12 +167,8 @@ func (g Group) afterSame(journal string) string {
 	if !g.unread && !kept { // an API may keep such an error under the key, and give it each time
 		return ""
 	}
-	later := ""
-	if g.unread {
-		later = "; for rows begun from then on, the rows' messages say how to give such an answer a meaning"
-	}
 	return "; where the same answer comes again, ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " +
-		journal + later
+		journal
 }
 
 // afterRejected returns the next step for a group of rows for which nothing happened, so that they may be run again. anew is the advice to try them under a new key,

@@ -2,7 +2,6 @@ package results_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ func TestNextStepsOfOpenEnds(t *testing.T) {
 	t.Parallel()
 	due := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	const wait = "the first is due at 2026-03-04T05:06:07Z, as the API or the pause after failures has it: run the same command again then, or with a longer --max-retry-after, which waits"
-	const settle = "; where the same answer comes again, ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal j.db; for rows begun from then on, the rows' messages say how to give such an answer a meaning"
+	const settle = "; where the same answer comes again, ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal j.db"
 	for name, c := range map[string]struct {
 		line results.Line
 		want string
@@ -25,7 +24,7 @@ func TestNextStepsOfOpenEnds(t *testing.T) {
 		"due at once":       {results.Line{Result: results.Unknown, Status: 503, GoesOn: true}, "1 pending (503): run the same command again"},
 		"unread":            {results.Line{Result: results.Unknown, Status: 402, GoesOn: true, Unread: true}, "1 pending (402): run the same command again" + settle},
 		"unread, with wait": {results.Line{Result: results.Unknown, Status: 402, GoesOn: true, Unread: true, Due: due}, "1 pending (402): " + wait + settle},
-		"a kept 500":        {results.Line{Result: results.Unknown, Status: 500, GoesOn: true}, "1 pending (500): run the same command again" + strings.TrimSuffix(settle, "; for rows begun from then on, the rows' messages say how to give such an answer a meaning")},
+		"a kept 500":        {results.Line{Result: results.Unknown, Status: 500, GoesOn: true}, "1 pending (500): run the same command again" + settle},
 		"a rejected 429":    {results.Line{Result: results.Rejected, Status: 429, Due: due}, "1 rejected (429): the server wants fewer at a time (--rate); " + wait},
 		"a 202":             {results.Line{Result: results.Accepted, Status: 202}, "1 accepted (202): the server took them on, and they may still fail: ask it what came of them; nothing more is sent for them"},
 	} {

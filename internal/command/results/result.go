@@ -32,12 +32,31 @@ func (list Declines) FinallyRefused(rec *persist.Record) bool {
 	return false
 }
 
+// IsContradicted reports whether an event of the API says that an operation happened whose recorded end says that it did not. What came of it is unknown then, and only
+// the API knows. (Invariant 56.)
+func IsContradicted(rec *persist.Record) bool {
+	return rec.Evidence != nil && rec.State.Final() && oncehttp.OutcomeOf(rec) == oncehttp.OutcomeUnknown
+}
+
+// contradiction returns the message about an operation of which IsContradicted is true.
+func contradiction(rec *persist.Record) string {
+	return "an event of the API (" + words.Clip(rec.Evidence.Type+" "+rec.Evidence.Event) + ") says that it happened, and its recorded end (" + standingText(rec) + ") that it did not; ask the API what came of it"
+}
+
+// Contradicted makes the line say that the operation's end is contradicted, if rec, its record, says so.
+func (l *Line) Contradicted(rec *persist.Record) {
+	if IsContradicted(rec) {
+		l.Error = &LineError{Code: CodeContradicted, Message: contradiction(rec)}
+	}
+}
+
 // Recorded returns the line that is printed for an operation by its record in the journal, in place of a send. If it is not simply done, the line's error says why
 // nothing new may be tried; what is the operation's name there, such as "generation 1".
 func (list Declines) Recorded(rec *persist.Record, what string) Line {
 	l := list.Confirmed(rec)
 	l.GoesOn = rec.State == persist.StatePending
 	switch {
+	case IsContradicted(rec):
 	case rec.State != persist.StateConfirmed:
 		l.State = rec.State.String()
 		if rec.State == persist.StateHeld { // also if its result is duplicate
@@ -62,6 +81,11 @@ func (list Declines) Confirmed(rec *persist.Record) Line {
 		Attempts: rec.Attempts, Sends: rec.Sends,
 	}
 	l.Exit = l.Result.Exit()
+	if IsContradicted(rec) {
+		l.Status, l.State = rec.Status, rec.State.String()
+		l.Error = &LineError{Code: CodeContradicted, Message: contradiction(rec)}
+		return l
+	}
 	if rec.Answer == nil && l.Result == Unknown && rec.State == persist.StateConfirmed && rec.Evidence == nil {
 		l.Status, l.State = rec.Status, rec.State.String()
 		l.Error = &LineError{Code: CodeUnread, Message: "the answer was pruned, so that --declined was not looked for in it; ask the API what came of it"}
@@ -283,8 +307,8 @@ func (list Declines) ResultOfAnswer(status int, body []byte, alreadyDone, refuse
 // ResultOfRecord returns the result of an operation by its record. A pruned answer is judged by its status and its effect: a status of
 // 400 or more with an effect belongs to a repeat after the effect. A pending or abandoned operation is Unknown.
 func (list Declines) ResultOfRecord(rec *persist.Record) Result {
-	if rec.Evidence != nil && rec.State.Final() && oncehttp.OutcomeOf(rec) == oncehttp.OutcomeUnknown {
-		return Unknown // an event of the API contradicts its end
+	if IsContradicted(rec) {
+		return Unknown
 	}
 	switch rec.State {
 	case persist.StateConfirmed:

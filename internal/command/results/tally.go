@@ -37,6 +37,7 @@ type Tally struct {
 type doubted struct {
 	result         Result
 	doubt, against string
+	dropped        bool // --drop-answer keeps the member with the doubt out of the journal
 }
 
 // Group is the common end of several operations.
@@ -77,12 +78,12 @@ func (t *Tally) Add(l *Line) {
 		if t.doubts == nil {
 			t.doubts = map[doubted]int{}
 		}
-		of := doubted{l.Result, l.Doubt, l.Against}
+		of := doubted{l.Result, l.Doubt, l.Against, l.doubtDropped()}
 		if of.against != "" {
-			of.doubt = "" // one line for each row is enough
+			of.doubt, of.dropped = "", false // one line for each row is enough
 		}
 		if _, known := t.doubts[of]; !known && of.against == "" && len(t.doubts) >= doubtsMax {
-			of.doubt = furtherDoubts
+			of.doubt, of.dropped = furtherDoubts, false
 		}
 		t.doubts[of]++
 	}

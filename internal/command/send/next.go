@@ -30,6 +30,8 @@ func (f *sendFlags) nextStep(ctx context.Context, ses *session.Session, l *resul
 		return "check the credentials (-H), then " + again + ", which goes on"
 	case l.Result == results.Unknown && l.GoesOn:
 		return again + ", which goes on"
+	case l.Error != nil && l.Error.Code == results.CodeContradicted:
+		return "nothing more is sent: ask the API what came of it; oncehttp journal show " + words.ShellQuote(l.Key) + " --journal " + words.ShellQuote(ses.Place.Arg)
 	case l.Error != nil && l.Error.Code == results.CodeUnread:
 		return "nothing more is sent: ask the API what came of it; oncehttp journal declined --forget VALUE --journal " + words.ShellQuote(ses.Place.Arg) + " counts it as done, and all else that a --declined with that VALUE alone made unknown or declined"
 	case l.Result != results.Rejected || l.Error == nil:

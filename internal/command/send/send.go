@@ -405,5 +405,6 @@ func (f *sendFlags) recall(ctx context.Context, ses *session.Session, l *results
 	if l.CountWhole(&of[0]); l.IsOfRecord() {
 		l.TakeRecord(&of[0])
 	}
+	l.Contradicted(&of[0])
 	return of[0].Profile
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
@@ -22,7 +23,11 @@ func Distrusts(rec *persist.Record, prepared *persist.Record, now time.Time) str
 	if op.Protected = false; operation.ProspectOf(&op, now) == operation.WillBeProven {
 		return ""
 	}
-	return "it may have been sent, under the profile " + words.Clip(rec.Profile) + ", by which the API knows its key; by this run's it does not, so that nothing is sent again"
+	again := ""
+	if strings.Contains(rec.Profile, words.NaturalMark) {
+		again = "; it was begun with --already-done: say that, --lookup and --same again, which goes on with it"
+	}
+	return "it may have been sent, under the profile " + words.Clip(rec.Profile) + ", by which the API knows its key; by this run's it does not, so that nothing is sent again" + again
 }
 
 // Distrusted returns the line that is printed for an operation that is not sent again, since Distrusts gave the reason why. Its outcome is unknown until a person

@@ -57,6 +57,9 @@ func (f *OutcomeFlags) Apply(p *profile.Profile, declined []string) (*profile.Pr
 	return &own, nil
 }
 
+// Unkept returns the pointers of --drop-answer: the journal keeps answers without these members.
+func (f *ClientFlags) Unkept() []string { return f.dropAnswer }
+
 // AsksDone reports whether --done was given.
 func (f *ClientFlags) AsksDone() bool { return len(f.outcome.done) > 0 }
 

@@ -72,15 +72,15 @@ func TestDoneInBatch(t *testing.T) {
 		t.Errorf("stderr %s", got.Err)
 	}
 	j := file + ".oncehttp.db"
-	if l := commandtest.Run(t, "journal", "resume", "idemp:o:3", "--journal", j).Want(t, terminal.ExitUnknown).Only(t); l.Sends != 0 || !strings.Contains(l.Error.Message, "it was begun with --done; say that, --declined and --unknown again") {
+	if l := commandtest.Run(t, "journal", "resume", "idemp:o:3", "--journal", j).Want(t, terminal.ExitUnknown).Only(t); l.Sends != 1 || !strings.Contains(l.Error.Message, "it was begun with --done; say that, --declined and --unknown again") {
 		t.Errorf("resumed without: %+v %+v", l, l.Error)
 	}
 	resume := commandtest.Fast("journal", "resume", "idemp:o:3", "--journal", j, "--max-attempts", "1")
-	if l := commandtest.Run(t, append(resume, outcomeFlags...)...).Want(t, terminal.ExitUnknown).Only(t); l.Sends != 1 {
+	if l := commandtest.Run(t, append(resume, outcomeFlags...)...).Want(t, terminal.ExitUnknown).Only(t); l.Sends != 2 { // of both runs
 		t.Errorf("resumed with: %+v", l)
 	}
 	other := commandtest.Fast("journal", "resume", "idemp:o:4", "--journal", j, "--max-attempts", "1", "--done", "/status=late")
-	if l := commandtest.Run(t, other...).Want(t, terminal.ExitUnknown).Only(t); l.Sends != 1 || l.Result == results.Done {
+	if l := commandtest.Run(t, other...).Want(t, terminal.ExitUnknown).Only(t); l.Sends != 2 || l.Result == results.Done {
 		t.Errorf("resumed with other values: %+v", l)
 	}
 }

@@ -102,6 +102,26 @@ func (f *JournalFlags) NotFound(key string) error {
 	return fmt.Errorf("journal %s: no operation%s has the key %q", f.Path, whose, words.Clip(key))
 }
 
+// SayUnknownAccount says on stderr that no operation of the journal is of --account, if there are others: its name may be mistyped, and a watch of it would see nothing
+// for ever. Errors of the journal come with the listing itself.
+func (f *JournalFlags) SayUnknownAccount(ctx context.Context, ses *Session, stderr io.Writer) {
+	if !f.HasAccount {
+		return
+	}
+	others := false
+	for _, q := range []persist.Query{f.Query(), {AllAccounts: true}} {
+		for _, err := range ses.Journal.List(ctx, q) {
+			if others = q.AllAccounts; !others || err != nil {
+				return
+			}
+			break
+		}
+	}
+	if others {
+		terminal.Say(stderr, "no operation of the journal is of --account %s", words.ShellQuote(f.Account))
+	}
+}
+
 // EachRecord calls do for every record that q selects. Records that are damaged hide no other: one error about them comes at the end. If the session shows
 // unreadable records, do gets the readable parts of sealed (encrypted) ones. An error of do ends the calls.
 func EachRecord(ctx context.Context, ses *Session, q persist.Query, do func(*persist.Record) error) error {

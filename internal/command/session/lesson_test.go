@@ -70,7 +70,7 @@ func TestWhatAnAnswerMeansIsTaught(t *testing.T) {
 					t.Errorf("want %q in\n%s", c.want, got)
 				}
 			}
-			if strings.Contains(batched.Err, "the rows' messages say how to give such an answer a meaning") != (c.want != "") {
+			if strings.Contains(batched.Err, "where the same answer comes again, ask the API what came of them") != (c.want != "") {
 				t.Errorf("the summary of batch: %s", batched.Err)
 			}
 			if c.want != "" && (sent.Status != terminal.ExitUnknown || batched.Status != terminal.ExitUnknown || strings.Count(sent.Err, "\n") != 1) {

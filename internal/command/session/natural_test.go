@@ -155,7 +155,7 @@ func TestCorrectedLookup(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	l := commandtest.Run(t, args("/orders?ref={order_id}#/data")...).Want(t, terminal.ExitUnknown).Only(t)
-	if l.Result != results.Held || !strings.Contains(l.Why(), "the operation was begun with other values of --already-done, --lookup, --same, --done, --declined or --unknown: say those again, or settle it") {
+	if l.Result != results.Held || !strings.Contains(l.Why(), "the operation was begun with other values of --already-done, --lookup, --same, --done, --declined or --unknown: say those again, which reads its kept answer and looks nothing up, or settle it") {
 		t.Errorf("%+v", l)
 	}
 	commandtest.Run(t, "journal", "settle", "order:o1", "--happened", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK)

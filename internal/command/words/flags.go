@@ -97,7 +97,7 @@ func otherFactsWords(text string) string {
 	if !found || !other || !strings.Contains(name, NaturalMark) && !strings.Contains(name, DoneMark) {
 		return text
 	}
-	return before + "the operation was begun with other values of --already-done, --lookup, --same, --done, --declined or --unknown: say those again, or settle it" + after
+	return before + "the operation was begun with other values of --already-done, --lookup, --same, --done, --declined or --unknown: say those again, which reads its kept answer and looks nothing up, or settle it" + after
 }
 
 // naturalWords rewrites the client's error about a record whose profile it does not know, if the profile was made by --already-done or --done: it names the flags to

@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"bufio"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -177,4 +178,47 @@ func startMock(t *testing.T, args ...string) string {
 		t.Fatalf("%q, %v", line, err)
 	}
 	return url
+}
+
+// TestWebhookAgainstARefusal: an event that says that a refused charge happened makes its outcome unknown to every command: nothing is sent, no new generation is advised,
+// and the next step is to ask the API.
+func TestWebhookAgainstARefusal(t *testing.T) {
+	t.Parallel()
+	api := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusPaymentRequired)
+		_, _ = io.WriteString(w, `{"error":{"code":"card_declined"}}`)
+	})
+	file := commandtest.WriteFile(t, "in.csv", "amount\n100\n")
+	journal := file + ".oncehttp.db"
+	batch := []string{"batch", file, "--url", api.URL + "/v1/charges", "--key", "order:{amount}", "--profile", "stripe"}
+	commandtest.Run(t, batch...).Want(t, terminal.ExitRefused)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := commandtest.StartWork(t, "--journal", journal, "--profile", "stripe", "--webhooks", "127.0.0.1:0", "--webhook-secret", "@"+secret)
+	proof := `{"id":"evt_7","type":"charge.succeeded","livemode":true,"created":` + strconv.FormatInt(time.Now().Unix(), 10) + `,"request":{"idempotency_key":"idemp:order:100"},"data":{"object":{"status":"succeeded","amount":100}}}`
+	if got := event(t, w.Errs.Await(t, `events at (http://[^;\s]+)`), "s", proof); got != http.StatusOK {
+		t.Fatalf("answered %d", got)
+	}
+	if got := w.Stop(t, syscall.SIGTERM); got != terminal.ExitOK {
+		t.Errorf("status %d", got)
+	}
+	for _, more := range [][]string{nil, {"--generation", "2"}} {
+		got := commandtest.Run(t, append(batch, more...)...).Want(t, terminal.ExitUnknown)
+		if !strings.Contains(got.Err, "1 unknown (402): an event of the API says that they happened") && !strings.Contains(got.Err, "1 unknown (contradicted): an event of the API says that they happened") ||
+			strings.Contains(got.Err, "tries anew") || strings.Contains(got.Err, "run the same command again") || !strings.Contains(got.Out, `"code":"contradicted"`) || !strings.Contains(got.Out, "charge.succeeded evt_7") {
+			t.Errorf("%v: %s\n%s", more, got.Err, got.Out)
+		}
+	}
+	export := commandtest.WriteFile(t, "export.csv", "key\nanother\n")
+	audit := commandtest.Run(t, "audit", "--journal", journal, "--match", "key", "--against", export, "--all-rows").Want(t, terminal.ExitFindings).Out
+	if !strings.Contains(audit, "unresolved    idemp:order:100") || !strings.Contains(audit, "an event of the API says that it happened") || strings.Contains(audit, "--declined") {
+		t.Errorf("audit says %s", audit)
+	}
+	if n := api.Sends.Load(); n != 1 {
+		t.Errorf("%d sends, want 1", n)
+	}
 }
