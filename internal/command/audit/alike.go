@@ -52,7 +52,7 @@ func addAlike(tx *bbolt.Tx, match string, number []byte) error {
 	return b.Put(key, number)
 }
 
-// alikeTo returns the reference of a row in the exports that is another spelling of the given one, which no row has; "" if there is none. Rows that belong to another
+// alikeTo returns the reference of a row in the exports that is another spelling of the given one, if no row has that; "" if there is none. Rows that belong to another
 // operation here do not count.
 func (a *audit) alikeTo(reference string) string {
 	folded := fold(reference)

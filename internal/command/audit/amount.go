@@ -174,7 +174,7 @@ func (s *scale) add(agree func(units) bool, ours, theirs bool) {
 	}
 }
 
-// withoutDecimals reports whether no row has an amount that is written with decimals.
+// withoutDecimals reports whether no row has an amount with decimals.
 func withoutDecimals(rows []indexedRow) bool {
 	return !slices.ContainsFunc(rows, func(r indexedRow) bool {
 		d, err := results.ParseDecimal(r.Amount)

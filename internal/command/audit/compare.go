@@ -42,7 +42,7 @@ func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 	return err
 }
 
-// others takes the rows of the operations of other accounts than --account, so that they are not foreign. It refuses an account that no operation has, if others are here:
+// others takes the rows of the operations of other accounts than --account, so that they are not foreign. It refuses an account without operations, if there are others:
 // its name may be mistyped. Without --account it does nothing.
 func (a *audit) others(ctx context.Context, ses *session.Session) error {
 	if !a.flags.HasAccount {
@@ -97,7 +97,7 @@ func (a *audit) generations(ctx context.Context, ses *session.Session, rec *pers
 	})
 }
 
-// leave takes the rows of an operation that no KEY of the command selects, so that they are not reported as foreign (rows of no operation here).
+// leave takes the rows of an operation beside every KEY of the command, so that they are not reported as foreign (rows of no operation here).
 func (a *audit) leave(rec *persist.Record) error {
 	reference, why := a.referenceOf(rec)
 	if why != "" {
@@ -127,7 +127,7 @@ func (a *audit) markDone(ctx context.Context, ses *session.Session) error {
 	})
 }
 
-// isUnread reports whether the API has confirmed an operation by an answer that was not kept, so that a text of --declined (the business said no) may stand in it.
+// isUnread reports whether the API has confirmed an operation by an answer without a kept body, so that a text of --declined (the business said no) may stand in it.
 // It has ended: nothing settles it, and the exports alone tell what came of it.
 func isUnread(rec *persist.Record, res results.Result) bool {
 	return rec.State == persist.StateConfirmed && res == results.Unknown && !results.IsContradicted(rec)

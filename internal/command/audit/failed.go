@@ -34,7 +34,7 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// isStatus reports whether the name of a column says that it has the status of the rows, such as Status or payment_status.
+// isStatus reports whether the name of a column is that of a status of the rows, such as Status or payment_status.
 func isStatus(column string) bool {
 	name := wordsOf(column)
 	return len(name) > 0 && slices.Contains(statusWords, name[len(name)-1])
@@ -50,7 +50,7 @@ func looksFailed(cell string) bool {
 // undoneWords are words for what took effect, and was taken back.
 var undoneWords = []string{"refunded", "reversed", "chargeback", "disputed"}
 
-// looksUndone reports whether the cell of a status column says that something was done and taken back, such as "refunded".
+// looksUndone reports whether the cell of a status column speaks of something done and taken back, such as "refunded".
 func looksUndone(cell string) bool {
 	return looksFailed(cell) && slices.ContainsFunc(wordsOf(cell), func(w string) bool { return slices.Contains(undoneWords, w) })
 }
@@ -58,7 +58,7 @@ func looksUndone(cell string) bool {
 // takenBack is the step for such a row.
 const takenBack = "it took effect, and was taken back there: find out why, before anything is sent for it under another key"
 
-// saysNothingDone sets the kind, the reason and the next step of the finding about a row that says of itself that it failed or was taken back. failed is the cell
+// saysNothingDone sets the kind, the reason and the next step of the finding about a row which failed, or was taken back, by its own words. failed is the cell
 // with that word, such as "status=failed".
 func (x *Finding) saysNothingDone(failed string) {
 	x.Finding, x.Why = Failed, "the row says that it is of nothing done"
@@ -75,7 +75,7 @@ func (f *auditFlags) namesStatus() bool {
 	})
 }
 
-// saysFailed returns the cell by which a row says that it is of nothing done, such as "status=failed"; "" if there is none, or
+// saysFailed returns the cell by which a row is of nothing done, such as "status=failed"; "" if there is none, or
 // --where names a column with a status. Without --where and --all-rows, a cell of any column that is one such word counts.
 func (f *auditFlags) saysFailed(row map[string]string) string {
 	if f.namesStatus() {

@@ -37,7 +37,7 @@ func (a *audit) see(rec *persist.Record) {
 	a.heldRestored = a.heldRestored || rec.HoldReason == persist.HoldRestored
 }
 
-// matchOf returns the text by which an operation is looked for in the column --match: its key, or the reference in its request. The caller knows that there is one.
+// matchOf returns the text of an operation in the column --match: its key, or the reference in its request. The caller knows that there is one.
 func (a *audit) matchOf(rec *persist.Record) string {
 	reference, _ := a.referenceOf(rec)
 	return reference

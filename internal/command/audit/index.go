@@ -239,7 +239,7 @@ func (r *indexing) next(tx *bbolt.Tx) error {
 	return nil
 }
 
-// spell reads the amount in a cell, with the decimal mark of --decimal. JSON has one way to write a number, so that NDJSON without --decimal is read as that.
+// spell reads the amount in a cell, with the decimal mark of --decimal. JSON has one way to write a number, and NDJSON without --decimal is read as that.
 func (r *indexing) spell(text string) (results.Decimal, error) {
 	if r.rows.columns == nil && r.flags.decimal == "" {
 		return results.ParseDecimal(text)
@@ -395,7 +395,7 @@ type indexedRow struct {
 	fresh  bool // no operation had taken it
 }
 
-// each calls do for every row that --where counts as done and that take has given to no operation. Its first error ends the calls.
+// each calls do for every row which --where counts as done, and take has given to no operation. Its first error ends the calls.
 func (x *exportIndex) each(do func(indexedRow) error) error {
 	return x.look.Bucket(rowsBucket).ForEach(func(k, v []byte) error {
 		r := indexedRow{number: binary.BigEndian.Uint64(k[bytes.IndexByte(k, 0)+1:])}

@@ -38,7 +38,7 @@ func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) 
 	return a.found(x)
 }
 
-// missing prints a finding for an operation that is done here, and that no row of the exports has as done; with done false it prints nothing. others are its rows
+// missing prints a finding for an operation done here without a row of something done in the exports; with done false it prints nothing. others are its rows
 // not counted as done. A new request is advised only if neither side shows that the operation may have been done under another spelling or key, or may still be
 // done.
 func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []indexedRow) error {
@@ -124,7 +124,7 @@ func (a *audit) maybeDeclined(rec *persist.Record) bool {
 	return len(a.declines) > 0 && rec.Swept && rec.State == persist.StateConfirmed && rec.Status < http.StatusBadRequest
 }
 
-// afterConflict returns the next step for an operation that the exports have as done, and that counts as without effect here.
+// afterConflict returns the next step for an operation done by the exports, and without effect here.
 // next is the operation that stands in its place; nil: none.
 func (a *audit) afterConflict(rec, next *persist.Record) string {
 	const no = "do not try it anew (batch --generation): it may take effect twice; "

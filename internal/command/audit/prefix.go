@@ -52,7 +52,7 @@ func (a *audit) behindPrefix(key string, x *Finding) bool {
 	return true
 }
 
-// foreign takes a text of the export that is no key here, and keeps the prefix or quotes without which it is one, for a hint. Nothing is tried once a prefix is
+// foreign takes a text of the export, no key here, and keeps the prefix or quotes without which it is one, for a hint. Nothing is tried once a prefix is
 // known, or after some hundred texts.
 func (p *prefixes) foreign(match string) {
 	if p.here != "" || p.there != "" || p.tries >= 2*prefixTriesMax {
@@ -65,7 +65,7 @@ func (p *prefixes) foreign(match string) {
 	}
 }
 
-// hint returns a line that says by which prefix, or by quotes, the keys of the two sides differ; "" if no such difference was found.
+// hint returns a line with the prefix, or the quotes, by which the keys of the two sides differ; "" if no such difference was found.
 func (p *prefixes) hint() string {
 	switch {
 	case p.here != "":

@@ -80,7 +80,7 @@ func explainCommand(s terminal.Streams) *cobra.Command {
 	}
 }
 
-// explain prints all that is known of a case of the test suite: its rule, what a failure costs, the sources, and what it needs.
+// explain prints a case of the test suite: its rule, the cost of a failure, the sources, and its needs.
 func explain(c *conformance.Case, out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s, since %s)\n\nRule:   %s\nImpact: %s\nFix:    %s\n", c.ID, c.Level, c.Since, c.Rule, c.Impact, c.Fix)

@@ -107,7 +107,7 @@ type DriftFinding struct {
 	within time.Duration
 }
 
-// run compares the records of the journal with the facts of their profiles (what is known of each API), and prints the findings. The error has the exit status.
+// run compares the records of the journal with the facts of their profiles, and prints the findings. The error has the exit status.
 func (f *driftFlags) run(ctx context.Context, s terminal.Streams) error {
 	d := &drift{profiles: map[string]*profile.Profile{}, unknown: map[string]int{}}
 	if f.profile != "" {
@@ -182,7 +182,7 @@ func (f *driftFlags) print(s terminal.Streams, x DriftFinding) error {
 	return err
 }
 
-// summary returns a line with the numbers of operations that were read, and those of each finding. It names what was left out.
+// summary returns a line with the numbers of operations that were read, and those of each finding. It names those left out.
 func (d *drift) summary(findings []DriftFinding) string {
 	var parts []string
 	for _, x := range findings {

@@ -81,7 +81,7 @@ func (d *drift) profileOf(rec *persist.Record) *profile.Profile {
 	return p
 }
 
-// look compares one operation with the facts of its profile (what is known of the API), and notes contradictions. It leaves out operations that were never sent, or
+// look compares one operation with the facts of its profile, and notes contradictions. It leaves out operations that were never sent, or
 // before --since, and pruned ones. It always returns nil.
 func (d *drift) look(rec *persist.Record) error {
 	if rec.FirstSent.IsZero() || rec.FirstSent.Before(d.since) {

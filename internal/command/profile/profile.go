@@ -152,7 +152,7 @@ type factView struct {
 	Use    string          `json:"use,omitempty"`
 }
 
-// viewProfile returns what profile show --json prints of a profile: each fact with its source, what is unknown, and what is assumed.
+// viewProfile returns the JSON of a profile for profile show --json: each fact with its source, the unknown ones, and the assumptions.
 func viewProfile(p *profile.Profile) View {
 	v := View{
 		Name: p.Name, Version: p.Version, Title: p.Title, State: p.State(), Complete: p.Complete(), Unknown: append([]string{}, p.Unknown()...),

@@ -32,8 +32,8 @@ func (list Declines) FinallyRefused(rec *persist.Record) bool {
 	return false
 }
 
-// IsContradicted reports whether an event of the API says that an operation happened whose recorded end says that it did not. What came of it is unknown then, and only
-// the API knows. (Invariant 56.)
+// IsContradicted reports whether an event of the API and the recorded end of an operation contradict each other: it happened, and it did not. The outcome is unknown then,
+// and only the API knows it. (Invariant 56.)
 func IsContradicted(rec *persist.Record) bool {
 	return rec.Evidence != nil && rec.State.Final() && oncehttp.OutcomeOf(rec) == oncehttp.OutcomeUnknown
 }
@@ -198,8 +198,8 @@ func (list Declines) match(body []byte) bool {
 	})
 }
 
-// matchesFound reports whether the resource that a lookup has found declines the operation. --done reads the resource, and so does --declined. The answer to a lookup has
-// it alone in a list, at the top or in a member; a record does not keep the pointer to that list.
+// matchesFound reports whether the resource found by a lookup declines the operation. --done reads the resource, and so does --declined. The answer to a lookup has it alone
+// in a list, at the top or in a member; a record does not keep the pointer to that list.
 func (list Declines) matchesFound(body []byte) bool {
 	if len(list) == 0 {
 		return false
@@ -207,7 +207,7 @@ func (list Declines) matchesFound(body []byte) bool {
 	return list.matchesAlone(jsonpointer.Decode(body), doubtDepth)
 }
 
-// matchesAlone reports whether an object declines the operation that stands alone in a list: value itself, or one in its members, down to levels levels.
+// matchesAlone reports whether an object alone in a list declines the operation: in value itself, or in its members, down to levels levels.
 func (list Declines) matchesAlone(value any, levels int) bool {
 	switch value := value.(type) {
 	case []any:
