@@ -216,16 +216,21 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
 	}
 	d.noteLater(&rec)
-	switch {
-	case d.flags.WasDone(&rec):
-		d.wasDone++
-	case d.flags.MayHideEffect(&rec):
-		d.hidden++
-	}
+	d.noteDeclined(&rec)
 	if c = d.flags.Declines.ClassOfRecord(&rec); c == results.ClassUnknown && rec.State.Final() {
 		d.ended++
 	}
 	return c, rec.State == persist.StatePending, nil
+}
+
+// noteDeclined counts a declined operation that no run tries anew without --yes, by the reason.
+func (d *dryRun) noteDeclined(rec *persist.Record) {
+	switch {
+	case d.flags.WasDone(rec):
+		d.wasDone++
+	case d.flags.MayHideEffect(rec):
+		d.hidden++
+	}
 }
 
 // noteLater counts a pending operation whose next attempt is not due yet, and keeps the earliest of these times.
