@@ -92,9 +92,9 @@ const (
 	stuckError = "locked"
 )
 
-// storedOrNot makes an operation fail with status, repeats it, and compares the fate of the answer (kept under the key, run again, or never final)
-// with the profile. declared returns the profile's word on it. The case ends early where effects were wrong or could not be counted (countFailed
-// returns false). The harm stuck is recorded where the repeat gets no final answer.
+// storedOrNot makes an operation fail with status at each send, repeats it, and compares the fate of the answer (kept under the key, run again, or
+// never final) with the profile. declared returns the profile's word on it. The case ends early where effects were wrong or could not be counted
+// (countFailed returns false). The harm stuck is recorded where the repeat gets no final answer.
 func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	op := x.newOperation()
 	x.r.steering.fail(op, status, 0)

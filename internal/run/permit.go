@@ -92,9 +92,9 @@ func (p *permit) limit(ctx context.Context) error {
 	return nil
 }
 
-// limitLeaving waits for a limiter, and keeps the operation's lease for a third of its length at most. Then it returns errLimited, and p.turn is the
-// wait, which goes on for all requests up to the next send: a wait for one request at a time would never reach the send. Otherwise it returns the
-// limiter's error, or the cause of ctx.
+// limitLeaving waits for a limiter, and keeps the operation's lease for a third of its length at most. Then it returns errLimited: the operation is given back, and the
+// wait goes on as p.turn, for all requests that the run needs up to its next send (p.needed), a lookup among them. A wait for one at a time would never reach the send.
+// Otherwise it returns the limiter's error, or the cause of ctx.
 func (p *permit) limitLeaving(ctx context.Context, limiter Limiter) error {
 	t, leave := beginTurn(ctx, p.task.rec.Origin, limiter)
 	// One renewal: a shorter wait costs nobody anything.

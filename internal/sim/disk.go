@@ -297,7 +297,7 @@ func (d *disk) durable(id persist.ID) (persist.Record, bool) {
 	return rec, ok
 }
 
-// ended reports whether a record is final, for all to see.
+// ended reports whether a record is final in the committed state of the disk, which every process reads.
 func (d *disk) ended(id persist.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

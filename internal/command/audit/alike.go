@@ -52,8 +52,8 @@ func addAlike(tx *bbolt.Tx, match string, number []byte) error {
 	return b.Put(key, number)
 }
 
-// alikeTo returns the reference of a row in the exports that is another spelling of the given one, if no row has that; "" if there is none. Rows that belong to another
-// operation here do not count.
+// alikeTo returns another spelling of a reference, as a row of the exports has it; "" if there is none. Call it where no row has the reference itself. Rows of other
+// operations here do not count: those of operations done, and, where keys are matched, texts that are keys of the journal. The row is marked as alike.
 func (a *audit) alikeTo(reference string) string {
 	folded := fold(reference)
 	if folded == "" {
