@@ -15,7 +15,7 @@ func TestAuditOfOneAccount(t *testing.T) {
 	t.Parallel()
 	url := commandtest.StartMock(t, mockserver.Config{}).URL() + "/payments"
 	dir := t.TempDir()
-	for account, rows := range map[string]string{"": "1\n2\n", "shop": "3\n"} {
+	for account, rows := range map[string]string{"": "1\n2\n", "Acme Ltd": "3\n"} {
 		file := commandtest.WriteFile(t, "in.csv", "order\n"+rows)
 		commandtest.Run(t, "batch", file, "--url", url, "--key", "o:{order}", "--journal", dir+"/j.db", "--account", account, "--yes").Want(t, terminal.ExitOK)
 	}
@@ -28,10 +28,10 @@ func TestAuditOfOneAccount(t *testing.T) {
 		return commandtest.Run(t, args...)
 	}
 	const all = "1\n2\n3\n"
-	for _, account := range []string{"all", "", "shop"} {
+	for _, account := range []string{"all", "", "Acme Ltd"} {
 		audit(account, all).Want(t, terminal.ExitOK)
 	}
-	if got := audit("shop", "1\n2\n9\n").Want(t, terminal.ExitFindings).Out; !strings.Contains(got, "missing       idemp:o:3") || strings.Count(got, "\nforeign ")+strings.Count(got, "missing  ") > 2 || !strings.Contains(got, "foreign         9") {
+	if got := audit("Acme Ltd", "1\n2\n9\n").Want(t, terminal.ExitFindings).Out; !strings.Contains(got, "missing       idemp:o:3") || strings.Count(got, "\nforeign ")+strings.Count(got, "missing  ") > 2 || !strings.Contains(got, "foreign         9") {
 		t.Errorf("it says %s", got)
 	}
 	got := audit("shpo", all)

@@ -10,7 +10,6 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -48,17 +47,20 @@ func (a *audit) others(ctx context.Context, ses *session.Session) error {
 	if !a.flags.HasAccount {
 		return nil
 	}
-	own, others := 0, ""
+	own, others, q := 0, "", a.flags.Query()
 	err := session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
-		if request.Base(rec.Account) == a.flags.Account {
+		if q.Match(rec) {
 			own++
 			return nil
 		}
-		if others = "of account " + words.ShellQuote(request.Base(rec.Account)); request.Base(rec.Account) == "" {
+		if others = "of account " + words.ShellQuote(words.AccountName(rec.Account)); rec.Account == "" {
 			others = "under no account"
 		}
 		return a.leave(rec)
 	})
+	if persist.OfOneRecord(err) {
+		err = nil // a record of another account; one of this account was reported before
+	}
 	if err == nil && own == 0 && others != "" {
 		err = fmt.Errorf("--account %s: no operation of the journal is of it; there are some %s", words.ShellQuote(a.flags.Account), others)
 	}

@@ -17,8 +17,8 @@ import (
 // unresolved prints a finding for an operation in doubt (an effect is possible) if the exports do not have it as done, with the next step. others are its rows not
 // counted as done.
 func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) error {
-	if rec.State == persist.StateAbandoned && a.outside(rec.Finished) {
-		return nil // it is reported with the exports of the time of its abandonment
+	if rec.State.Final() && a.outside(rec.Finished) {
+		return nil // it is reported with the exports of the time of its end
 	}
 	x.Finding, x.Here = "unresolved", view.StateText(rec)
 	if len(others) > 0 {

@@ -32,12 +32,15 @@ const (
 )
 
 // lockFolders keeps other batches on files of the same folders from looking for copies until this one has begun its first row, so that of two batches started at once
-// the second finds it. It waits copyTime for each folder at most. The returned function unlocks them.
+// the second finds it. It waits copyTime for each folder at most, and then warns. The returned function unlocks them.
 func (b *batch) lockFolders(ctx context.Context) (unlock func()) {
 	var all []func()
 	if !b.flags.dry {
 		for _, folder := range slices.Sorted(slices.Values(b.in.Folders())) {
-			all = append(all, place.LockFolder(ctx, folder, copyTime))
+			unlock, late := place.LockFolder(ctx, folder, copyTime)
+			if all = append(all, unlock); late && ctx.Err() == nil {
+				terminal.Say(b.streams.Err, "warning: another batch on a file of %s is still at its checks, or at a question: if that file is a copy of this one, this run may not see its rows", words.ShellQuote(folder))
+			}
 		}
 	}
 	return sync.OnceFunc(func() {
@@ -59,10 +62,17 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 	}
 	paths, skipped := f.journalsBeside(b, at)
 	var noted []string
-	for _, in := range b.in.Folders() {
-		noted = append(noted, notedIn(in, at)...)
+	in := map[string]string{} // the folder whose notes name it
+	for _, folder := range b.in.Folders() {
+		for _, text := range notedIn(folder, at) {
+			noted, in[text] = append(noted, text), folder
+		}
 	}
-	if len(paths)+len(noted) == 0 || f.wasRun(ctx, b, at) {
+	if len(paths)+len(noted) == 0 {
+		return nil
+	}
+	if f.wasRun(ctx, b, at) {
+		b.started() // others find its rows already
 		return nil
 	}
 	unread, began := 0, time.Now()
@@ -76,7 +86,7 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 		case ctx.Err() != nil:
 			return terminal.Interrupted()
 		case err != nil && i < len(noted):
-			if warning := unreadNoted(b, path, err); warning != "" {
+			if warning := unreadNoted(b, in[path], path, err); warning != "" {
 				return f.askNew(b, warning)
 			}
 		case err != nil && strings.HasSuffix(path, journalSuffix):
@@ -109,6 +119,7 @@ func (f *batchFlags) askNew(b *batch, warning string) error {
 		b.without = "--new-journal"
 		return nil
 	}
+	b.started() // a person may take long, and others wait
 	return b.streams.ConfirmBy("--new-journal", false, warning)
 }
 

@@ -99,9 +99,13 @@ func (d *dryRun) run(ctx context.Context) error {
 		return err
 	}
 	repeats := d.survey.repeats
-	firsts := map[int]results.Class{} // the classes of the rows that others repeat, by their numbers
+	type first struct {
+		class results.Class
+		ended int // 1: it has ended, although unknown
+	}
+	firsts := map[int]first{} // the rows that others repeat, by their numbers
 	for _, r := range repeats {
-		firsts[r.of] = results.ClassNew
+		firsts[r.of] = first{class: results.ClassNew}
 	}
 	enc := json.NewEncoder(d.streams.Out)
 	enc.SetEscapeHTML(false)
@@ -117,16 +121,17 @@ func (d *dryRun) run(ctx context.Context) error {
 			return err
 		}
 		c, sends := results.Class(results.Duplicate), false
+		ended := d.ended
 		if len(repeats) > 0 && repeats[0].at == at {
-			if of := firsts[repeats[0].of]; of != results.ClassNew && !isSuccess(results.Result(of)) {
-				c = of // as in a run
+			if of := firsts[repeats[0].of]; of.class != results.ClassNew && !isSuccess(results.Result(of.class)) {
+				c, d.ended = of.class, d.ended+of.ended // as in a run
 			}
 			repeats = repeats[1:]
 		} else if c, sends, err = d.foresee(ctx, &r); err != nil {
 			return err
 		}
 		if _, repeated := firsts[r.Number]; repeated {
-			firsts[r.Number] = c
+			firsts[r.Number] = first{c, d.ended - ended}
 		}
 		d.classes[c]++
 		d.plan.count(&d.totals, c, &r)

@@ -46,6 +46,31 @@ func TestLookupFindsAFailedOrder(t *testing.T) {
 	}
 }
 
+// TestLookupFindsARefund: --declined reads the order that a lookup found, and no other object of the answer: a failed refund makes no decline of a paid order.
+func TestLookupFindsARefund(t *testing.T) {
+	t.Parallel()
+	for lookup, answer := range map[string]string{
+		"/orders/{order_id}":             `{"order_id":"r1","status":"succeeded","refunds":[{"id":"re1","status":"failed"}]}`,
+		"/orders?ref={order_id}#/data":   `{"data":[{"order_id":"r1","status":"succeeded"}],"included":[{"status":"failed"}]}`,
+		"/orders?again={order_id}#/data": `{"data":[{"order_id":"r1","status":"succeeded","refunds":[{"status":"failed"}]}]}`,
+	} {
+		s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if r.Method != http.MethodGet {
+				panic(http.ErrAbortHandler)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, answer)
+		})
+		file := commandtest.WriteFile(t, "in.csv", "order_id\nr1\n")
+		got := commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL+"/pay", "--key", "o:{order_id}", "--already-done", "409:/error=duplicate", "--lookup", lookup, "--same", "order_id",
+			"--ask-first", "--max-attempts", "2", "--declined", "/status=failed")...).Want(t, terminal.ExitOK)
+		if l := got.Lines(t)[0]; l.Result != results.Done {
+			t.Errorf("%s: %s: %s", lookup, l.Result, got.Err)
+		}
+	}
+}
+
 // TestTwinsOfOpenRows: a row that repeats another one which is not done shares its class, in a run and in a dry run, and the summary says that it is counted there.
 func TestTwinsOfOpenRows(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func TestCountsOfEarlierRuns(t *testing.T) {
 		if l.Attempts != sends || l.Sends != sends || int(s.Sends.Load()) != sends {
 			t.Errorf("run %d: %d attempts, %d sends, of %d", run+1, l.Attempts, l.Sends, s.Sends.Load())
 		}
-		if named := strings.Contains(l.Why(), "after 4 attempts, 2 of them in this run"); named != (run == 1) {
+		if named := strings.Contains(l.Why(), "after 4 attempts, 2 of them by this call"); named != (run == 1) {
 			t.Errorf("run %d: %s", run+1, l.Why())
 		}
 	}
@@ -143,7 +143,7 @@ func TestResumeCountsOfEarlierRuns(t *testing.T) {
 	file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
 	commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--max-attempts", "3")...).Want(t, terminal.ExitUnknown)
 	got := commandtest.Run(t, commandtest.Fast("journal", "resume", "--journal", file+".oncehttp.db", "--origin", s.URL, "--max-attempts", "2")...).Want(t, terminal.ExitUnknown)
-	if l := got.Lines(t)[0]; l.Attempts != 5 || l.Sends != 5 || s.Sends.Load() != 5 || !strings.Contains(l.Why(), "after 5 attempts, 2 of them in this run") {
+	if l := got.Lines(t)[0]; l.Attempts != 5 || l.Sends != 5 || s.Sends.Load() != 5 || !strings.Contains(l.Why(), "after 5 attempts, 2 of them by this call") {
 		t.Errorf("%d attempts, %d sends, of %d: %s", l.Attempts, l.Sends, s.Sends.Load(), l.Why())
 	}
 }

@@ -68,13 +68,20 @@ func notedIn(folder string, at place.Place) []string {
 	return all[max(len(all)-notedMost, 0):]
 }
 
-// noteJournal notes the journal of the batch in the folder of its input, unless it is found there anyway. It is called before the first send. Error: the notes cannot be
-// written.
+// noteJournal notes the journal of the batch in the folder of its input, and in that of the file to which the input links, unless it is found there anyway. It is called
+// before the first send. Error: the notes cannot be written.
 func (b *batch) noteJournal(at place.Place) error {
-	folder := b.in.Folder()
-	if folder == "" || !isNoted(folder, at) {
-		return nil
+	var all error
+	for _, folder := range b.in.Folders() {
+		if isNoted(folder, at) {
+			all = errors.Join(all, noteIn(folder, at))
+		}
 	}
+	return all
+}
+
+// noteIn adds a journal to the notes of a folder, if they lack it.
+func noteIn(folder string, at place.Place) error {
 	own, err := argFrom(at)
 	if err != nil {
 		return err
@@ -107,12 +114,12 @@ func (b *batch) sayNotNoted(err error) {
 
 // unreadNoted returns a warning about a noted journal that cannot be read: rows of this file may have been sent there. It returns "" if the journal was a file that is
 // gone. text is the noted value of --journal; err is the failure.
-func unreadNoted(b *batch, text string, err error) string {
+func unreadNoted(b *batch, folder, text string, err error) string {
 	if at, bad := place.Parse(text); bad == nil && at.IsFile() && isNew(at) {
 		return ""
 	}
 	return fmt.Sprintf("%s: files of its folder were run with --journal %s (%s says so), which cannot be read: rows of the file may have been sent there: %v",
-		b.in.Name, words.ShellQuote(text), words.ShellQuote(filepath.Join(b.in.Folder(), notedName)), words.OneLine(err))
+		b.in.Name, words.ShellQuote(text), words.ShellQuote(filepath.Join(folder, notedName)), words.OneLine(err))
 }
 
 // spread returns about as many of the rows as most says, evenly spread over all of them, so that a search of a large input stays short.

@@ -172,7 +172,7 @@ func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.
 	case err != nil:
 	case which != "":
 		l.Error.Message += "; what differs: " + which
-		l.Differs = ofFlag(which)
+		l.Differs = b.ofFlag(&rec, which)
 		standsOpen(l, &rec)
 		if b.flags.Declines.FinallyRefused(&rec) && !b.isKeptBack(&rec) {
 			l.Stands = results.StandsRefused
@@ -264,7 +264,9 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 		if which, err := b.differs(ctx, r, g, &rec); err != nil {
 			return results.Failed(key, err), true
 		} else if which != "" {
-			return collided(&rec, fmt.Sprintf("generation %d", g), which), true
+			l := collided(&rec, fmt.Sprintf("generation %d", g), which)
+			l.Differs = b.ofFlag(&rec, which)
+			return l, true
 		}
 		l := b.flags.Declines.Recorded(&rec, fmt.Sprintf("generation %d", g))
 		switch {
@@ -347,13 +349,16 @@ func collided(rec *persist.Record, what, which string) results.Line {
 		Key: rec.Key, Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), Exit: terminal.ExitRefused,
 		Error: &results.LineError{Code: "key_reused", Message: what + " is " + rec.State.String() + " with other content than this row (" + which + "), so that nothing was sent"},
 	}
-	l.Differs = ofFlag(which)
 	standsOpen(&l, rec)
 	return l
 }
 
-// ofFlag returns which, the names of what differs, if that is one part that a flag gives for all rows; "" otherwise.
-func ofFlag(which string) string {
+// ofFlag returns which, the names of what differs between a row and the record of its key, if that is one part that a flag gives for all rows; "" otherwise, as where the
+// recorded request is no longer kept, or the URL has columns of the row.
+func (b *batch) ofFlag(rec *persist.Record, which string) string {
+	if rec.RequestGone() || strings.Contains(b.flags.url, "{") {
+		return ""
+	}
 	if slices.Contains([]string{view.DifferentMethod, view.DifferentServer, view.DifferentTarget, view.DifferentHeader}, which) {
 		return which
 	}

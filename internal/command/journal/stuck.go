@@ -106,7 +106,6 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 	}
 	return f.WithReader(func(ses *session.Session) error {
 		ses.ShowsUnread = true
-		f.SayUnknownAccount(ctx, ses, s.Err)
 		a, c := &alert{flags: &f.alerts, now: now}, clock{now: now, relative: terminal.IsTerminal(s.Out), leased: !ses.Place.IsFile()}
 		list := f.listOpen
 		if f.list.rejected {
@@ -114,6 +113,9 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 		}
 		if err := list(ctx, ses, sel, a, c, s); err != nil {
 			return err
+		}
+		if a.held+a.pending+a.rejected == 0 {
+			f.SayUnknownAccount(ctx, ses, s.Err)
 		}
 		if !f.list.rejected {
 			if err := f.sayOthers(ctx, ses, sel, a, s.Err); err != nil {

@@ -8,4 +8,6 @@ import (
 )
 
 // LockFolder locks nothing: here folders cannot be locked. The returned function does nothing.
-func LockFolder(context.Context, string, time.Duration) (unlock func()) { return func() {} }
+func LockFolder(context.Context, string, time.Duration) (unlock func(), late bool) {
+	return func() {}, false
+}

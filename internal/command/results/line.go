@@ -250,9 +250,6 @@ func isOwn(attempts int) bool { return attempts > 1 }
 // alreadyDone: the API says that it had done the operation before.
 func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDone bool) {
 	l.Status, l.Result = status, list.ResultOfAnswer(status, body, alreadyDone && !isOwn(l.Attempts), l.Outcome == oncehttp.OutcomeRefused.String())
-	if alreadyDone && list.matchesFound(body) {
-		l.Result = Declined
-	}
 	l.Exit = l.Result.Exit()
 	if l.Result == Declined || l.Result == Invalid {
 		l.Error = errorOfAnswer(status, body)
@@ -377,7 +374,7 @@ func (c *counted) Unwrap() error { return c.err }
 
 // in returns a text with both counts in place of that of the run.
 func (c *counted) in(text string) string {
-	return strings.Replace(text, " after "+words.Count(c.here, "attempt"), fmt.Sprintf(" after %d attempts, %d of them in this run", c.all, c.here), 1)
+	return strings.Replace(text, " after "+words.Count(c.here, "attempt"), fmt.Sprintf(" after %d attempts, %d of them by this call", c.all, c.here), 1)
 }
 
 // retryAfter returns the wait for which the head of an answer asks; 0: for none.

@@ -35,7 +35,7 @@ func (list Declines) FinallyRefused(rec *persist.Record) bool {
 // IsContradicted reports whether an event of the API and the recorded end of an operation contradict each other: it happened, and it did not. The outcome is unknown then,
 // and only the API knows it. (Invariant 56.)
 func IsContradicted(rec *persist.Record) bool {
-	return rec.Evidence != nil && rec.State.Final() && oncehttp.OutcomeOf(rec) == oncehttp.OutcomeUnknown
+	return rec.Evidence != nil && rec.State.Final() && rec.State != persist.StateAbandoned && oncehttp.OutcomeOf(rec) == oncehttp.OutcomeUnknown
 }
 
 // contradiction returns the message about an operation of which IsContradicted is true.
@@ -45,7 +45,7 @@ func contradiction(rec *persist.Record) string {
 
 // Contradicted makes the line say that the operation's end is contradicted, if rec, its record, says so.
 func (l *Line) Contradicted(rec *persist.Record) {
-	if IsContradicted(rec) {
+	if l.Result == Unknown && IsContradicted(rec) {
 		l.Error = &LineError{Code: CodeContradicted, Message: contradiction(rec)}
 	}
 }
@@ -198,33 +198,6 @@ func (list Declines) match(body []byte) bool {
 	})
 }
 
-// matchesFound reports whether the resource found by a lookup declines the operation. --done reads the resource, and so does --declined. The answer to a lookup has it alone
-// in a list, at the top or in a member; a record does not keep the pointer to that list.
-func (list Declines) matchesFound(body []byte) bool {
-	if len(list) == 0 {
-		return false
-	}
-	return list.matchesAlone(jsonpointer.Decode(body), doubtDepth)
-}
-
-// matchesAlone reports whether an object alone in a list declines the operation: in value itself, or in its members, down to levels levels.
-func (list Declines) matchesAlone(value any, levels int) bool {
-	switch value := value.(type) {
-	case []any:
-		return len(value) == 1 && slices.ContainsFunc(list, func(d decline) bool {
-			text, found := jsonpointer.Text(value[0], d.pointer)
-			return found && text == d.equals
-		})
-	case map[string]any:
-		for _, member := range value {
-			if levels > 0 && list.matchesAlone(member, levels-1) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // matchesOpen reports whether a body counts as a refusal by --declined, and by a word there that leaves its end open, such as pending.
 func (list Declines) matchesOpen(body []byte) bool {
 	var open Declines
@@ -321,9 +294,6 @@ func (list Declines) ResultOfRecord(rec *persist.Record) Result {
 		}
 		text := TextOf(rec.Answer.Header, rec.Answer.Body)
 		result := list.ResultOfAnswer(rec.Answer.Status, text, rec.Answer.AlreadyDone && !isOwn(rec.Attempts), rec.FinalEffect() == persist.EffectRefused)
-		if rec.Answer.AlreadyDone && list.matchesFound(text) {
-			result = Declined
-		}
 		if list.MayHide(result, rec.Answer.BodyDropped || unreadable(text), rec.Answer.Dropped) {
 			return Unknown
 		}

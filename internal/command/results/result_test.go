@@ -154,3 +154,24 @@ func TestCodeOfAnUnknownOutcome(t *testing.T) {
 		}
 	}
 }
+
+// TestIsContradicted: an event against a recorded refusal contradicts it. An abandoned operation has no such end: nobody says that it did not happen.
+func TestIsContradicted(t *testing.T) {
+	t.Parallel()
+	event := &persist.Evidence{Event: "evt_1", Type: "charge.succeeded"}
+	for name, c := range map[string]struct {
+		rec  persist.Record
+		want bool
+	}{
+		"refused":           {persist.Record{State: persist.StateConfirmed, Status: 402, Answer: &persist.Answer{Status: 402}, Effect: persist.EffectRefused, Evidence: event}, true},
+		"without an event":  {persist.Record{State: persist.StateConfirmed, Status: 402, Answer: &persist.Answer{Status: 402}, Effect: persist.EffectRefused}, false},
+		"settled as absent": {persist.Record{State: persist.StateSettled, Effect: persist.EffectAbsent, Evidence: event}, true},
+		"settled by it":     {persist.Record{State: persist.StateSettled, Effect: persist.EffectHappened, Evidence: event}, false},
+		"abandoned":         {persist.Record{State: persist.StateAbandoned, Evidence: event}, false},
+		"held":              {persist.Record{State: persist.StateHeld, Evidence: event}, false},
+	} {
+		if got := results.IsContradicted(&c.rec); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}

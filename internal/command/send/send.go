@@ -18,7 +18,6 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -312,6 +311,7 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 		err = f.print(out, resp, &kept)
 		l = f.Declines.AnsweredWith(resp, kept, err)
 	}
+	l.Unkept = f.Unkept()
 	if err = errors.Join(err, closeOut()); err != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("the answer could not be printed whole: %w", words.Pathless(err))}
 	}
@@ -394,8 +394,8 @@ func (f *sendFlags) recall(ctx context.Context, ses *session.Session, l *results
 		return ""
 	}
 	var of []persist.Record
-	for rec, err := range ses.Journal.List(ctx, persist.Query{AllAccounts: true, Key: l.Key}) {
-		if err == nil && request.Base(rec.Account) == f.Account {
+	for rec, err := range ses.Journal.List(ctx, persist.Query{Account: persist.Account(f.Account), Key: l.Key}) {
+		if err == nil {
 			of = append(of, rec)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/run"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // KeepDeclines writes the values of --declined (answers that count as a refusal) to the journal, and takes over those of earlier runs. So every later reader of the
@@ -69,6 +70,20 @@ func withTexts(texts, more []string) []string {
 		}
 	}
 	return texts
+}
+
+// inFound returns the values of --declined for what a lookup finds: --done reads the resource alone, and so does --declined. The answer of a lookup has the resource in the
+// list of the profile's Reference, as its only element. It returns nil where a lookup answers with the resource itself, or there is none.
+func inFound(p *profile.Profile, texts []string) (all []string) {
+	if p.Reference == nil || p.Reference.List == "" {
+		return nil
+	}
+	for _, text := range texts {
+		if strings.HasPrefix(text, "/") && !strings.HasPrefix(text, p.Reference.List+"/") {
+			all = append(all, p.Reference.List+"/0"+text)
+		}
+	}
+	return all
 }
 
 // WithDeclines returns a context for calls of the client. By it the client may begin the next generation (a new try under a new key) of an operation whose answer

@@ -121,6 +121,7 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 		return oncehttp.Config{}, nil, err
 	}
 	f.Used = p
+	f.declinedTexts = withTexts(f.declinedTexts, inFound(p, f.declinedTexts))
 	h, err := ParseHeaders(f.headers)
 	if err != nil {
 		return oncehttp.Config{}, nil, err
