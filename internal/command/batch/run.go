@@ -197,6 +197,7 @@ func (b *batch) report(r *input.Row, l *results.Line, text results.Placed) {
 	}
 	b.plan.count(&b.totals, l.Class(), r)
 	b.mu.Unlock()
+	b.started() // also by a row that an earlier run has ended
 	b.bar.add(l)
 	b.lines <- text
 }
