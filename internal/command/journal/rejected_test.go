@@ -107,7 +107,7 @@ func TestRejectedIsKept(t *testing.T) {
 		t.Errorf("show of what was done since:\n%s", got)
 	}
 	text, err := os.ReadFile(journal + ".forgotten")
-	if err != nil || strings.Contains(string(text), "secret") || strings.Contains(string(text), "4242") || strings.Contains(string(text), "amount") {
+	if err != nil || strings.Contains(string(text), "secret") || strings.Contains(string(text), "4242-4242") || strings.Contains(string(text), "amount") {
 		t.Errorf("%v; the log has a query string, a body or an answer:\n%s", err, text)
 	}
 }
