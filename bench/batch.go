@@ -213,7 +213,7 @@ func readRows(f io.Reader, rows chan<- map[string]string) error {
 	return err
 }
 
-// rowSender returns a function that sends one row, safe for concurrent use, and done, to be called at the end. args[0] says how: plain is by net/http
+// rowSender returns a function that sends one row, safe for concurrent use, and done, to be called at the end. args[0] is the way: plain by net/http
 // alone, do by oncehttp with a journal at args[3]; args[2] is the URL.
 func rowSender(args []string) (send func(map[string]string) error, done func() error, err error) {
 	request := func(row map[string]string) (*http.Request, error) {

@@ -181,8 +181,8 @@ func (p *played) group(x *trial, first, end int, gate *gate) {
 	p.atOnce(x, first, end)
 }
 
-// failBeside sends another operation that is at work for a while and then fails, so that requests of the sequence meet it. It returns when that is at
-// work. The caller must call the result, which waits for the failure.
+// failBeside sends another operation, at work for a while and then failed, for requests of the sequence to meet. It returns once the operation is at
+// work. The caller must call the result; it waits for the failure.
 func (x *trial) failBeside() func() {
 	op := x.newOperation()
 	x.r.steering.hold(op, x.r.o.Hold)

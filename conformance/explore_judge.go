@@ -137,8 +137,8 @@ func (p *played) formsOf(s *sent) []string {
 // means the repeat at the end; its client stays.
 func (p *played) endsEarly(at int) bool { return at < len(p.acts) && p.acts[at].ends != "" }
 
-// judgeChange checks requests that differ from the first one in a relation, a kind of difference. The relation's bearing says what a correct server
-// does: the same outcome, one of its own, or a refusal. Without an outcome of both requests there is nothing to compare.
+// judgeChange checks requests that differ from the first one in a relation, a kind of difference. The relation's bearing is the behaviour of a correct
+// server: the same outcome, one of its own, or a refusal. Without an outcome of both requests there is nothing to compare.
 func (j judgement) judgeChange(change string) {
 	rel := j.trial.r.related[change]
 	first, ok := j.play.outcomeOf("")

@@ -88,8 +88,8 @@ func (s *remote) fail(op *operation, status, _ int) {
 // crash adds the query that makes the server crash in this request.
 func (s *remote) crash(op *operation, _ bool) { op.addQuery(s.o.CrashQuery) }
 
-// effects asks the witness (a URL that counts effects) for the count of a reference. The Witness in the result says how it counts: WitnessInferred if
-// there is none, so that only answers tell. Options.Header goes along only if the witness is on the target's own host. 404 means no effect; any other
+// effects asks the witness (a URL that counts effects) for the count of a reference. The Witness in the result is the way of counting: WitnessInferred
+// without a witness, by answers alone. Options.Header goes along only if the witness is on the target's own host. 404 means no effect; any other
 // status but 200 is an error.
 func (s *remote) effects(ctx context.Context, ref string) (int, Witness, error) {
 	if s.o.Witness == "" {

@@ -28,7 +28,7 @@ type env struct {
 	effects map[string]int // by reference; "" for failures and crashes
 }
 
-// newEnv returns what a design needs: the names of its stores and the counter of its effects. With repaired, the design runs without its known fault.
+// newEnv returns the surroundings of a design: the names of its stores and the counter of its effects. With repaired, the design runs without its known fault.
 func newEnv(repaired bool) *env {
 	return &env{repaired: repaired, keyHeader: "Idempotency-Key", name: "once_target_" + randomText(), effects: map[string]int{}}
 }

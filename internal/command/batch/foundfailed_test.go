@@ -86,7 +86,7 @@ func TestTwinsOfOpenRows(t *testing.T) {
 	args := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--sum", "amount"}
 	const totals = "1.00 in 1 done + 1.00 in 1 duplicate + 4.00 in 2 declined"
 	got := commandtest.Run(t, args...).Want(t, terminal.ExitRefused)
-	if !strings.Contains(got.Err, totals) || !strings.Contains(got.Err, "1 row repeats another row that is not done") {
+	if !strings.Contains(got.Err, totals) || !strings.Contains(got.Err, "1 repetition with the result of an earlier row that is not done") {
 		t.Errorf("a run says %s", got.Err)
 	}
 	if got := commandtest.Run(t, append(args, "--dry-run")...).Want(t, terminal.ExitOK); !strings.Contains(got.Err, totals) {

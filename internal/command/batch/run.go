@@ -335,8 +335,7 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 		b.note("%s", text)
 	}
 	if b.repeated > 0 {
-		repeat := map[bool]string{true: "repeats another row that is not done, and shares", false: "repeat other rows that are not done, and share"}[b.repeated == 1]
-		b.note("%s %s the result (\"of_row\"): what such a row asks for is counted there once more", words.Count(b.repeated, "row"), repeat)
+		b.note("%s with the result of an earlier row that is not done (\"of_row\"): what such a row asks for is counted there once more", words.Count(b.repeated, "repetition"))
 	}
 	if b.tally.Lost = errors.Is(context.Cause(stopped), persist.ErrGone); b.tally.Lost {
 		markLost(b.session.Place)

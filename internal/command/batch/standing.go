@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,49 +41,6 @@ func (b *batch) judgeEarlier(ctx context.Context, l *results.Line) {
 	}
 	b.flags.JudgeEarlier(&rec, l)
 	b.judgeDeclined(&rec, l)
-}
-
-// judgeDeclined adds a note to the result line of a row declined by --declined that nobody may take for refused without a look: see whyKeptBack.
-func (b *batch) judgeDeclined(rec *persist.Record, l *results.Line) {
-	if l.Result != results.Declined {
-		return
-	}
-	next := cmp.Or(l.First, b.plan.generation+1)
-	switch {
-	case b.flags.WasDone(rec):
-		l.Was = fmt.Sprintf("they were done (%d) before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", l.Status, next)
-	case b.flags.MayHideEffect(rec):
-		l.Was = fmt.Sprintf("each was sent more than once, and an earlier send may have taken effect: ask the API about them; --generation %d sends them once more, and only with --yes", next)
-	}
-}
-
-// whyKeptBack returns the reason for which a declined operation is not tried anew without --yes, of one row or of several: an earlier run told it as done, before a
-// --declined made its answer a refusal, or an earlier send of it may have taken effect. It returns "" if there is no reason.
-func (b *batch) whyKeptBack(rec *persist.Record) (row, rows string) {
-	switch {
-	case b.flags.WasDone(rec):
-		return "was done (%d) before a --declined made a decline of it: look at its answer; --yes sends the row once more",
-			"of them was done (%d) before a --declined made a decline of it: look at their answers; --yes sends them once more"
-	case b.flags.MayHideEffect(rec):
-		return "was declined (%d) after more than one send, and an earlier one may have taken effect: ask the API about it; --yes sends the row once more",
-			"of them was declined (%d) after more than one send, and an earlier one may have taken effect: ask the API about them; --yes sends them once more"
-	}
-	return "", ""
-}
-
-// isKeptBack reports whether a declined operation is not tried anew, for a reason of whyKeptBack and without --yes.
-func (b *batch) isKeptBack(rec *persist.Record) bool {
-	why, _ := b.whyKeptBack(rec)
-	return why != "" && !b.flags.yes
-}
-
-// keptBack returns the result line of a row that is not tried anew without --yes. rec is the record of its earlier generation, of which isKeptBack is true.
-func (b *batch) keptBack(rec *persist.Record, generation int) results.Line {
-	l := b.flags.Declines.Confirmed(rec)
-	row, rows := b.whyKeptBack(rec)
-	l.Error = &results.LineError{Code: "generation", Message: fmt.Sprintf("generation %d "+row, generation, l.Status)}
-	l.Was = fmt.Sprintf("generation %d "+rows, generation, l.Status)
-	return l
 }
 
 // nameNext looks for later generations of a refused row, its tries after that of this run, and adds the result of the latest one to the row's line l. If that one

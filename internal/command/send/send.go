@@ -18,7 +18,6 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -385,26 +384,4 @@ func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error,
 		f.note(s, "%s", doubt)
 	}
 	return &terminal.ExitError{Status: status, Err: err}
-}
-
-// recall takes what the journal knows of the operation of a request that did not end well, if it has one alone under the key and account. It returns the name of the
-// profile that the operation was begun under, "" if there is none.
-func (f *sendFlags) recall(ctx context.Context, ses *session.Session, l *results.Line) (begun string) {
-	if l.Key == "" {
-		return ""
-	}
-	var of []persist.Record
-	for rec, err := range ses.Journal.List(ctx, persist.Query{Account: persist.Account(f.Account), Key: l.Key}) {
-		if err == nil {
-			of = append(of, rec)
-		}
-	}
-	if len(of) != 1 {
-		return ""
-	}
-	if l.CountWhole(&of[0]); l.IsOfRecord() {
-		l.TakeRecord(&of[0])
-	}
-	l.Contradicted(&of[0])
-	return of[0].Profile
 }
