@@ -309,7 +309,8 @@ type Keeping struct {
 
 // Prune is Sweep with times that replace those of the records, also of other clients and
 // accounts. A lost answer is not replayed. A forgotten key is new: the next call with it may
-// take effect once more. Errors: ErrConfig for a Keeping that no Config could have.
+// take effect once more. A record under change at that moment is passed over: call again
+// if all have to go. Errors: ErrConfig for a Keeping that no Config could have.
 func (c *Client) Prune(ctx context.Context, keep Keeping) (int, error) {
 	n, err := c.inner().Prune(ctx, keep.KeepAnswer, keep.KeepKey, keep.KeepText)
 	return n, errorOf(err)

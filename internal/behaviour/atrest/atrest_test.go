@@ -257,8 +257,12 @@ func TestSweptAtRest(t *testing.T) {
 		if err := c.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := c.Prune(t.Context(), oncehttp.Keeping{KeepAnswer: -1}); err != nil || n != 1 {
-			t.Fatalf("%d pruned, %v", n, err)
+		// A record that another connection changes at this moment, as one that numbers new records, is passed over.
+		for pruned, end := 0, time.Now().Add(10*time.Second); pruned == 0; {
+			n, err := c.Prune(t.Context(), oncehttp.Keeping{KeepAnswer: -1})
+			if pruned += n; err != nil || n > 1 || time.Now().After(end) {
+				t.Fatalf("%d pruned, %v", n, err)
+			}
 		}
 		bytesOf := raw(t, at)
 		for canary, stays := range map[string]bool{
