@@ -104,7 +104,7 @@ type audit struct {
 	known    *knownMoney
 	flags    *auditFlags
 	declines results.Declines
-	arg      string    // of --journal, for advice
+	arg      string    // of --journal, for the commands in advice: place.Place.Shell
 	from, to time.Time // zero: open
 	theirs   *exportIndex
 	print    func(Finding) error
@@ -176,7 +176,7 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 		}
 		a.declinedTexts = texts
 	}
-	a.arg = at.Arg
+	a.arg = at.Shell()
 	if a.restored, err = session.RestoreOf(ctx, ses); err != nil {
 		return terminal.JoinExit(err, ses.Close())
 	}

@@ -50,7 +50,7 @@ func (a *audit) generations(ctx context.Context, ses *session.Session, rec *pers
 	}
 	return a.found(Finding{
 		Finding: Generations, Key: rec.Key, Here: string(a.resultOf(rec)), Why: words.Clip(old) + " is done here, too",
-		Next: "ask the provider whether both took effect; oncehttp journal declined --journal " + words.ShellQuote(a.arg) + " tells which answers count as declined",
+		Next: "ask the provider whether both took effect; oncehttp journal declined --journal " + a.arg + " tells which answers count as declined",
 	})
 }
 
@@ -233,7 +233,7 @@ func (a *audit) settle(rec *persist.Record, x Finding, rows []indexedRow) error 
 		x.There += " and " + rows[1].where()
 	}
 	if x.Why == "" {
-		x.Next = fmt.Sprintf("oncehttp journal settle %s --happened --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
+		x.Next = fmt.Sprintf("oncehttp journal settle %s --happened --journal %s", words.ShellQuote(rec.Key), a.arg)
 	}
 	return a.found(x)
 }

@@ -45,7 +45,7 @@ func (a *audit) foreignSteps() []string {
 	if n == 0 || a.prefixes.hint() != "" {
 		return nil
 	}
-	journal := words.ShellQuote(a.arg)
+	journal := a.arg
 	if a.restored == (session.Restore{}) {
 		return []string{fmt.Sprintf("foreign: %s of another journal or program; where a backup of this journal was put back, first say oncehttp journal restored --taken TIME --journal %s", words.Count(n, "row"), journal)}
 	}
@@ -55,7 +55,7 @@ func (a *audit) foreignSteps() []string {
 		steps = append(steps, "to compare what the backup may have lost alone: --time COLUMN --since "+a.restored.Taken+" --edge 0s")
 	}
 	if a.heldRestored {
-		steps = append(steps, "what is held here as restored: the lines under settle say what the provider did; what it did not do: oncehttp journal resume --restored KEY... --journal "+journal)
+		steps = append(steps, "what is held here as restored: the lines under settle say what the provider did; what it did not do: the lines under unresolved (oncehttp journal resume --restored KEY... --journal "+journal+", or settle --absent where no key protects another send)")
 	}
 	return steps
 }

@@ -116,7 +116,7 @@ func (a *audit) unread(x Finding) error {
 		}
 	}
 	if x.Next = "leave --declined out, if all that it alone makes unknown or declined counts as done"; forget != "" {
-		x.Next = "to count it as done, and all else that --declined alone made unknown or declined: oncehttp journal declined" + forget + " --journal " + words.ShellQuote(a.arg)
+		x.Next = "to count it as done, and all else that --declined alone made unknown or declined: oncehttp journal declined" + forget + " --journal " + a.arg
 	}
 	return a.found(x)
 }

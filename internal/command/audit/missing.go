@@ -9,6 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
@@ -29,11 +30,11 @@ func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) 
 		x.Why, x.Next = "an event of the API says that it happened, and its recorded end that it did not", "ask the provider what came of it"
 	case rec.State != persist.StatePending && len(others) == 0 && a.spelled(a.matchOf(rec), &x):
 	case rec.HoldReason == persist.HoldRestored:
-		x.Next = fmt.Sprintf("if the provider did not do it: oncehttp journal resume --restored %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
+		x.Next = session.RestoredStep(rec, time.Now(), a.arg)
 	case rec.State == persist.StatePending:
-		x.Next = fmt.Sprintf("oncehttp journal resume %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
+		x.Next = fmt.Sprintf("oncehttp journal resume %s --journal %s", words.ShellQuote(rec.Key), a.arg)
 	case rec.State == persist.StateHeld:
-		x.Next = fmt.Sprintf("oncehttp journal show %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
+		x.Next = fmt.Sprintf("oncehttp journal show %s --journal %s", words.ShellQuote(rec.Key), a.arg)
 	}
 	return a.found(x)
 }
@@ -128,7 +129,7 @@ func (a *audit) maybeDeclined(rec *persist.Record) bool {
 // next is the operation that stands in its place; nil: none.
 func (a *audit) afterConflict(rec, next *persist.Record) string {
 	const no = "do not try it anew (batch --generation): it may take effect twice; "
-	here, journal := a.resultOf(rec), " --journal "+words.ShellQuote(a.arg)
+	here, journal := a.resultOf(rec), " --journal "+a.arg
 	switch {
 	case here == results.Declined && results.Declines(nil).ResultOfRecord(rec) != results.Declined && len(a.flags.declined) > 0:
 		return no + "--declined counts it as declined: where that is a mistake, leave that value out here, and take it back in the journal if it keeps it: oncehttp journal declined --forget VALUE" + journal

@@ -3,6 +3,7 @@ package audit_test
 import (
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/audit"
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // byKey runs an audit that matches by the key, and returns its findings.
@@ -128,6 +130,34 @@ func TestAuditOfRestoredKeyless(t *testing.T) {
 		_, got := findings(t, terminal.ExitFindings, "--journal", j, "--against", export, "--all-rows")
 		if strings.Contains(got.Err, "resume --restored") || strings.Contains(got.Err, "while the server knows the key") != keyed || !strings.Contains(got.Err, "repeat none of them (1 row)") {
 			t.Errorf("%s: stderr %s", profile, got.Err)
+		}
+	}
+}
+
+// TestAuditOfHeldKeyless: an operation that is held since a restore, and that no key protects, cannot be resumed: the audit names the command that settles it, and
+// that command does so.
+func TestAuditOfHeldKeyless(t *testing.T) {
+	t.Parallel()
+	for p, keyed := range map[*profile.Profile]bool{profile.None(): false, profile.Draft07(): true} {
+		j := filepath.Join(t.TempDir(), "j.db")
+		commandtest.EnqueueUnder(t, p, j, "http://127.0.0.1:1/payments", "idemp:o:1", `{"order":"1"}`)
+		commandtest.Run(t, "journal", "restored", j, "--taken", nowText()).Want(t, terminal.ExitOK)
+		all, _ := findings(t, terminal.ExitFindings, "--journal", j, "--against", commandtest.WriteFile(t, "export.csv", "order\n2\n"), "--all-rows")
+		var next string
+		for _, x := range all {
+			if x.Finding == "unresolved" {
+				next = x.Next
+			}
+		}
+		if strings.Contains(next, "journal resume --restored idemp:o:1") != keyed || strings.Contains(next, "journal settle idemp:o:1@") == keyed {
+			t.Errorf("%s: next %q of %+v", p.Name, next, all)
+		}
+		if _, command, _ := strings.Cut(next, ": oncehttp "); !keyed {
+			words := strings.Fields(strings.ReplaceAll(strings.TrimSuffix(command, ", and then a new request"), "'", ""))
+			commandtest.Run(t, words...).Want(t, terminal.ExitOK)
+			if out := commandtest.Run(t, "journal", "show", "idemp:o:1", "--journal", j).Want(t, terminal.ExitOK).Out; !strings.Contains(out, "absent") {
+				t.Errorf("show says %q", out)
+			}
 		}
 	}
 }

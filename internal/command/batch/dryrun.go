@@ -336,12 +336,12 @@ func (d *dryRun) advise() {
 		terminal.Say(d.streams.Err, "%d of the declined were sent more than once, and an earlier send may have taken effect: ask the API about them; --generation %d sends them once more, and only with --yes", d.hidden, d.plan.generation+1)
 	}
 	if d.left.gone > 0 {
-		terminal.Say(d.streams.Err, "%s", d.left.text(words.ShellQuote(d.session.Place.Arg), false))
+		terminal.Say(d.streams.Err, "%s", d.left.text(d.session.Place.Shell(), false))
 	}
 	if d.classes[results.ClassHeld]+d.classes[results.ClassUnknown] > d.ended {
-		terminal.Say(d.streams.Err, "held or pending: oncehttp journal stuck --journal %s", words.ShellQuote(d.session.Place.Arg))
+		terminal.Say(d.streams.Err, "held or pending: oncehttp journal stuck --journal %s", d.session.Place.Shell())
 	}
 	if d.ended > 0 {
-		terminal.Say(d.streams.Err, "%d of the unknown have ended, and nothing more is sent: oncehttp journal show KEY --journal %s", d.ended, words.ShellQuote(d.session.Place.Arg))
+		terminal.Say(d.streams.Err, "%d of the unknown have ended, and nothing more is sent: oncehttp journal show KEY --journal %s", d.ended, d.session.Place.Shell())
 	}
 }

@@ -50,9 +50,9 @@ func (f *batchFlags) checkLeft(ctx context.Context, b *batch, at place.Place) er
 	switch {
 	case found.gone == 0 || found.fresh == 0:
 	case f.strict:
-		return fmt.Errorf("%s: %s; nothing was sent, because of --strict", b.in.Name, found.text(words.ShellQuote(at.Arg), false))
+		return fmt.Errorf("%s: %s; nothing was sent, because of --strict", b.in.Name, found.text(at.Shell(), false))
 	case !f.dry:
-		terminal.Say(b.streams.Err, "warning: %s: %s", b.in.Name, found.text(words.ShellQuote(at.Arg), false))
+		terminal.Say(b.streams.Err, "warning: %s: %s", b.in.Name, found.text(at.Shell(), false))
 	}
 	return nil
 }

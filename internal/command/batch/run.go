@@ -348,9 +348,9 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 		status = terminal.ExitUnknown
 	}
 	if b.left.gone > 0 {
-		b.note("%s", b.left.text(words.ShellQuote(b.session.Place.Arg), true))
+		b.note("%s", b.left.text(b.session.Place.Shell(), true))
 	}
-	for _, step := range b.tally.NextSteps(words.ShellQuote(b.session.Place.Arg), b.plan.generation) {
+	for _, step := range b.tally.NextSteps(b.session.Place.Shell(), b.plan.generation) {
 		b.note("%s", step)
 	}
 	if b.unprinted > 0 {

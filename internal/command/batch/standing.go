@@ -110,7 +110,7 @@ func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results
 	}
 	kept := l.IsKeptBack()
 	if l.TakeRecord(&rec); kept && rec.State.String() == l.State {
-		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec)), " --journal "+words.ShellQuote(b.session.Place.Arg))
+		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec)), " --journal "+b.session.Place.Shell())
 	}
 	return rec.Profile
 }
@@ -362,5 +362,5 @@ func (b *batch) distrusted(ctx context.Context, r *input.Row) (results.Line, boo
 		return results.Line{}, false
 	}
 	why := b.distrusts(ctx, r, &rec)
-	return session.Distrusted(&rec, why, words.ShellQuote(b.session.Place.Arg)), why != ""
+	return session.Distrusted(&rec, why, b.session.Place.Shell()), why != ""
 }

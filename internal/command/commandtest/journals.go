@@ -15,6 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // DoubtJournal makes a journal by running batch, and returns its path. It has the orders 1 (done), 2 (pending), 3 (held) and 4 (abandoned), of 1.00 EUR each.
@@ -80,11 +81,17 @@ func SeenAs(t *testing.T, journal, key string, flags ...string) string {
 // EnqueueOne writes one pending operation to a journal, as a program would by Enqueue, and closes the journal. Nothing is sent.
 func EnqueueOne(t *testing.T, journal, target, key, body string) {
 	t.Helper()
+	EnqueueUnder(t, nil, journal, target, key, body)
+}
+
+// EnqueueUnder writes a pending operation as EnqueueOne does, under a profile; nil is the client's default.
+func EnqueueUnder(t *testing.T, p *profile.Profile, journal, target, key, body string) {
+	t.Helper()
 	at, err := place.Parse(journal)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ses, err := session.CreateSession(at, oncehttp.Config{})
+	ses, err := session.CreateSession(at, oncehttp.Config{Profile: p})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -240,7 +240,7 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 // sayBegun prints the next step for a person after an act that began operations once more under these keys: the command that sends them.
 func sayBegun(keys []string, ses *session.Session, stderr io.Writer) {
 	const sends = "a worker or the program sends"
-	journal := words.ShellQuote(ses.Place.Arg)
+	journal := ses.Place.Shell()
 	switch {
 	case len(keys) == 1:
 		terminal.Say(stderr, "begun as %s; %s it, or: oncehttp journal resume %s --journal %s", words.Clip(keys[0]), sends, words.ShellQuote(keys[0]), journal)

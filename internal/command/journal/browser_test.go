@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/chromium"
+	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/persist"
@@ -37,7 +38,7 @@ func TestBrowserJournalReport(t *testing.T) {
 	pending := held
 	pending.Account, pending.Key, pending.State, pending.HoldReason, pending.History, pending.Note = "shop 7", "-o3", persist.StatePending, "", nil, ""
 	p.add(rowOf(&pending, nil, clock{}))
-	p.addCommands("/srv/payments.db", "@seal.keys")
+	p.addCommands(place.Place{Arg: "/srv/payments.db", Keys: "@seal.keys"})
 	path := filepath.Join(t.TempDir(), "journal.html")
 	f, err := os.Create(path)
 	if err != nil {

@@ -60,6 +60,7 @@ func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel sel
 	for _, text := range twice.Lines() {
 		terminal.Say(s.Err, "%s", text)
 	}
+	sel.sayUnmatched(ctx, ses, s.Err)
 	all, err := notDoneSince(ctx, ses, sel, c.now, s.Err)
 	sayRejected(all, ses.Place, c.now, s.Err)
 	return err

@@ -171,7 +171,7 @@ func (f *redriveFlags) standsInPlace(ctx context.Context, ses *session.Session, 
 	}
 	text := fmt.Sprintf("redrive %q: %s stands in its place (%s)", words.Clip(rec.Key), words.Clip(next.Key), endText(&next))
 	if next.FinalEffect() == persist.EffectRefused || next.FinalEffect() == persist.EffectAbsent {
-		text += fmt.Sprintf("; redrive that one: oncehttp journal redrive %s --told --reason WHY --journal %s", words.ShellQuote(next.Key), words.ShellQuote(ses.Place.Arg))
+		text += fmt.Sprintf("; redrive that one: oncehttp journal redrive %s --told --reason WHY --journal %s", words.ShellQuote(next.Key), ses.Place.Shell())
 	}
 	return &terminal.SaidError{Text: text, Err: oncehttp.ErrKeyReused}
 }

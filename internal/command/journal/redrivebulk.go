@@ -115,7 +115,7 @@ func (r *redriving) do(ctx context.Context) error {
 	case r.dry:
 		return nil
 	case taken == 0 && r.left > 0:
-		return &terminal.ExitError{Status: terminal.ExitRefused, Err: fmt.Errorf("nothing was begun: %s may have been told to a program; name their keys with --told, or give them to it one a line: oncehttp journal redrive - --told --reason TEXT --journal %s", words.Count(r.left, "end"), words.ShellQuote(r.ses.Place.Arg))}
+		return &terminal.ExitError{Status: terminal.ExitRefused, Err: fmt.Errorf("nothing was begun: %s may have been told to a program; name their keys with --told, or give them to it one a line: oncehttp journal redrive - --told --reason TEXT --journal %s", words.Count(r.left, "end"), r.ses.Place.Shell())}
 	case taken == 0:
 		return nil
 	}
@@ -126,7 +126,7 @@ func (r *redriving) do(ctx context.Context) error {
 	err = r.begin(ctx)
 	terminal.Say(r.s.Out, "redriven: %s of %d%s", words.Count(r.begun, "operation"), taken, r.alreadyText())
 	if r.begun > 0 {
-		terminal.Say(r.s.Err, "a worker or the program sends them, or: oncehttp journal resume --journal %s", words.ShellQuote(r.ses.Place.Arg))
+		terminal.Say(r.s.Err, "a worker or the program sends them, or: oncehttp journal resume --journal %s", r.ses.Place.Shell())
 	}
 	switch {
 	case err != nil:

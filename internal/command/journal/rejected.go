@@ -363,7 +363,7 @@ func (a *alert) addRejected(all []forgotten.Operation) {
 
 // listRejectedCommand returns the command line, for the user, that lists the rejected operations not begun again since.
 func listRejectedCommand(at place.Place) string {
-	return "oncehttp journal stuck --rejected --journal " + words.ShellQuote(at.Arg)
+	return "oncehttp journal stuck --rejected --journal " + at.Shell()
 }
 
 // ofInterrupted returns a clause with the number of operations whose client was stopped before anything was sent, such as " (2 interrupted)"; "" if there are none.

@@ -166,6 +166,6 @@ func (h *heldOtherwise) say(ses *session.Session, stderr io.Writer) {
 			return
 		}
 		terminal.Say(stderr, "not released: %s is %s, and not held as restored: look at the server, and say what happened: oncehttp journal settle %s --happened (or --absent) --journal %s",
-			words.Clip(key), h.all[key], words.ShellQuote(key), words.ShellQuote(ses.Place.Arg))
+			words.Clip(key), h.all[key], words.ShellQuote(key), ses.Place.Shell())
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp/internal/command/forgotten"
+	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -77,7 +78,7 @@ filtered then, with the attempts. Bodies, headers and query strings are not in i
 				if err != nil {
 					return err
 				}
-				page.addCommands(ses.Place.Arg, f.SealKey)
+				page.addCommands(ses.Place)
 				page.ListRejected = listRejectedCommand(ses.Place)
 				page.Filter = filterText(cmd.Flags(), args)
 				err = terminal.WriteWhole("--out", name, 0o600, page.write)
@@ -221,12 +222,9 @@ func (p *reportPage) add(r reportRow) {
 }
 
 // addCommands adds the commands that an operator may copy to each row. One that settles an operation names KEY@SEEN, the key with a digest of the record, so that it
-// changes nothing if the operation has changed since the page was made. journal and sealKey are the values of the flags.
-func (p *reportPage) addCommands(journal, sealKey string) {
-	rest := " --journal " + words.ShellQuote(journal)
-	if sealKey != "" {
-		rest += " --seal-key " + words.ShellQuote(sealKey)
-	}
+// changes nothing if the operation has changed since the page was made. at is the journal.
+func (p *reportPage) addCommands(at place.Place) {
+	rest := " --journal " + at.Shell()
 	for i := range p.Rows {
 		r, whose := &p.Rows[i], ""
 		if r.account != "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/forgotten"
+	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -21,7 +22,7 @@ func TestReportHasRoomForTheWorst(t *testing.T) {
 	forgot := []forgotten.Operation{{Key: "late", Created: at.Add(time.Minute), Forgotten: at.Add(time.Hour)}, {Key: "early", Created: at, Forgotten: at.Add(time.Hour)}}
 	var p reportPage
 	p.addRows(seen{}, rows, forgot, nil, clock{})
-	p.addCommands("j.db", "")
+	p.addCommands(place.Place{Arg: "j.db"})
 	if len(p.Rows) != reportRowsMax {
 		t.Fatalf("%d rows", len(p.Rows))
 	}

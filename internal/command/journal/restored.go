@@ -150,7 +150,8 @@ func sayNext(ses *session.Session, taken time.Time, noted bool, stderr io.Writer
   oncehttp audit --journal %s --against EXPORT --match COLUMN --time COLUMN --since %s --edge 0s --where COLUMN=VALUE
 "settle" there: run the line that it prints. "foreign": begun since, or by somebody else; do not repeat its row with
 another body, nor at all where the server may have forgotten the key. Then, for what the provider did not do:
-  oncehttp journal resume --restored KEY... --journal %s`, words.ShellQuote(ses.Place.Arg), taken.Format(time.RFC3339), words.ShellQuote(ses.Place.Arg))
+  oncehttp journal resume --restored KEY... --journal %s
+or, where the API takes no keys or may have forgotten them: journal settle KEY@SEEN --absent, and then a new request.`, ses.Place.Shell(), taken.Format(time.RFC3339), ses.Place.Shell())
 	if noted {
 		terminal.Say(stderr, "What was rejected before may have been done since, too: run none of it again before that. The list: %s", listRejectedCommand(ses.Place))
 	}

@@ -149,7 +149,7 @@ func testRestored(t *testing.T, journal string, keep backup) {
 	for _, want := range []string{
 		"settle        idemp:o:b", "settle        idemp:o:d", "foreign         idemp:o:e", "if the provider did not do it: oncehttp journal resume --restored idemp:o:c --journal ",
 		"foreign: the journal was restored at ", " from a backup of " + taken[:19], "repeat none of them (1 row) but with the same bytes and key while the server knows the key",
-		"what it did not do: oncehttp journal resume --restored KEY... --journal ",
+		"what it did not do: the lines under unresolved (oncehttp journal resume --restored KEY... --journal ",
 	} {
 		if !strings.Contains(found.Out+found.Err, want) {
 			t.Errorf("the audit has no %q:\n%s%s", want, found.Out, found.Err)

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -122,6 +124,22 @@ func (s *selection) each(ctx context.Context, ses *session.Session, do func(*per
 		}
 		return do(rec)
 	})
+}
+
+// sayUnmatched says on stderr which of the keys, or patterns of keys, select no operation of the journal, whatever its state: a mistyped key must not look like one of
+// which nothing is to be said. Errors of the journal come with the listing itself.
+func (s *selection) sayUnmatched(ctx context.Context, ses *session.Session, stderr io.Writer) {
+	q, missing := s.query, slices.Clone(s.globs)
+	q.States = nil
+	for rec, err := range ses.Journal.List(ctx, q) {
+		if err != nil || len(missing) == 0 {
+			return
+		}
+		missing = slices.DeleteFunc(missing, func(glob string) bool { return session.KeyPatterns{glob}.Match(rec.Key) })
+	}
+	for _, glob := range missing {
+		terminal.Say(stderr, "no operation of %s has the key %q", ses.Place.Name, words.Clip(glob))
+	}
 }
 
 // sortOrders returns the values of --sort, each with a function that compares two records. Listings put the greatest first.

@@ -85,7 +85,7 @@ func settledOtherwise(ses *session.Session, rec *persist.Record) error {
 		return nil
 	}
 	return &terminal.SaidError{
-		Text: fmt.Sprintf("settle %q: it is settled as %s; to take that back: oncehttp journal unsettle %s --reason WHY --journal %s", words.Clip(rec.Key), rec.Effect, words.ShellQuote(rec.Key), words.ShellQuote(ses.Place.Arg)),
+		Text: fmt.Sprintf("settle %q: it is settled as %s; to take that back: oncehttp journal unsettle %s --reason WHY --journal %s", words.Clip(rec.Key), rec.Effect, words.ShellQuote(rec.Key), ses.Place.Shell()),
 		Err:  oncehttp.ErrFinal,
 	}
 }
@@ -107,5 +107,5 @@ func (f *actFlags) unreadText(ctx context.Context, ses *session.Session, rec *pe
 		return refusal
 	}
 	return fmt.Errorf("%w; it counts as unknown since its answer was not kept whole, so that --declined was not looked for in it. To count it as done, and all else that --declined alone made unknown or declined: oncehttp journal declined%s --journal %s",
-		refusal, forget, words.ShellQuote(ses.Place.Arg))
+		refusal, forget, ses.Place.Shell())
 }

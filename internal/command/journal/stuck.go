@@ -118,6 +118,7 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 			f.SayUnknownAccount(ctx, ses, s.Err)
 		}
 		if !f.list.rejected {
+			sel.sayUnmatched(ctx, ses, s.Err)
 			if err := f.sayOthers(ctx, ses, sel, a, s.Err); err != nil {
 				return err
 			}
@@ -157,7 +158,7 @@ func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel sel
 		return err
 	}
 	if held > 0 && !f.alerts.quiet && !f.alerts.wantsRejected() { // an alert is silent where it has found nothing
-		terminal.Say(s.Err, "held: %d; look at the server, and say what happened: oncehttp journal settle KEY@SEEN --happened (or --absent) --journal %s", held, words.ShellQuote(ses.Place.Arg))
+		terminal.Say(s.Err, "held: %d; look at the server, and say what happened: oncehttp journal settle KEY@SEEN --happened (or --absent) --journal %s", held, ses.Place.Shell())
 	}
 	f.list.sayAbsent(s.Err)
 	a.sayUnsent(s.Err, needs)

@@ -27,9 +27,9 @@ func sayBrokenOff(ctx context.Context, ses *session.Session, q persist.Query, st
 		case !errors.Is(err, persist.ErrNotFound):
 			return err
 		case rec.ReplacedBy == intent.NextGeneration(rec.Key):
-			terminal.Say(stderr, "broken off before %s was begun; finish it: oncehttp journal redrive %s --reason WHY --journal %s", words.Clip(rec.ReplacedBy), words.ShellQuote(session.SeenKey(rec)), words.ShellQuote(ses.Place.Arg))
+			terminal.Say(stderr, "broken off before %s was begun; finish it: oncehttp journal redrive %s --reason WHY --journal %s", words.Clip(rec.ReplacedBy), words.ShellQuote(session.SeenKey(rec)), ses.Place.Shell())
 		default:
-			terminal.Say(stderr, "broken off before %s was begun; finish it: oncehttp journal rekey %s %s --reason WHY --journal %s", words.Clip(rec.ReplacedBy), words.ShellQuote(session.SeenKey(rec)), words.ShellQuote(rec.ReplacedBy), words.ShellQuote(ses.Place.Arg))
+			terminal.Say(stderr, "broken off before %s was begun; finish it: oncehttp journal rekey %s %s --reason WHY --journal %s", words.Clip(rec.ReplacedBy), words.ShellQuote(session.SeenKey(rec)), words.ShellQuote(rec.ReplacedBy), ses.Place.Shell())
 		}
 		return nil
 	})

@@ -33,6 +33,7 @@ type Place struct {
 	URL  *url.URL // of the server, with its password, only for the driver; nil for a file
 	Name string   // the journal's name in messages; it holds no password
 	Arg  string   // the value of --journal for the same journal; it holds no password
+	Keys string   // the value of --seal-key; empty: the journal is in clear
 
 	Direct *url.URL     // of --journal-direct; nil: as url
 	Sealer *seal.Sealer // of --seal-key; nil: the journal is in clear
@@ -82,6 +83,14 @@ func (p Place) Size(ctx context.Context, j persist.Journal) (int64, error) {
 		return 0, JournalError(p.Name, err)
 	}
 	return n, nil
+}
+
+// Shell returns the value of --journal for a command line that a person copies, quoted for a shell; the flag --seal-key follows it if the journal is sealed.
+func (p Place) Shell() string {
+	if p.Keys == "" {
+		return words.ShellQuote(p.Arg)
+	}
+	return words.ShellQuote(p.Arg) + " --seal-key " + words.ShellQuote(p.Keys)
 }
 
 // Engine returns the engine of a server's URL. Parse lets no other scheme through.
@@ -377,7 +386,7 @@ func serverError(p Place, err error) error {
 	case passes(err):
 		return said
 	case errors.Is(err, postgres.ErrNotMigrated): // of all SQL journals
-		return fmt.Errorf("%w (oncehttp journal migrate --journal %s)", said, words.ShellQuote(p.Arg))
+		return fmt.Errorf("%w (oncehttp journal migrate --journal %s)", said, p.Shell())
 	case errors.Is(err, postgres.ErrVolatile), errors.Is(err, mysql.ErrVolatile), errors.Is(err, redis.ErrVolatile):
 		return fmt.Errorf("%w (that is for programs; the command takes no such server)", said)
 	}

@@ -31,6 +31,7 @@ func ParseSealed(source, text, sealKey string) (Place, error) {
 	}
 	keys, err := seal.ReadFile(name)
 	if err == nil {
+		at.Keys = sealKey
 		at.Sealer, err = seal.New(keys)
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/mockserver"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
@@ -173,5 +174,23 @@ func TestSealKeyHeld(t *testing.T) {
 	commandtest.Run(t, commandtest.Fast("batch", in, "--url", server.URL+"/secret-path", "--key", "order:{order_id}", "--journal", journal, "--quiet", "--seal-key", keys)...).Want(t, terminal.ExitOK)
 	if server.Sends.Load() != 1 {
 		t.Errorf("%d sends", server.Sends.Load())
+	}
+}
+
+// TestSealedAdvice: commands that are printed for a sealed journal have its --seal-key, and so can be pasted.
+func TestSealedAdvice(t *testing.T) {
+	t.Parallel()
+	keys := sealKeys(t, "a")
+	server := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	in := commandtest.WriteFile(t, "orders.csv", "order_id\no1\n")
+	got := commandtest.Run(t, commandtest.Fast("batch", in, "--url", server.URL, "--profile", "none", "--key", "order:{order_id}", "--max-attempts", "1", "--seal-key", keys)...).Want(t, terminal.ExitUnknown)
+	journal := in + ".oncehttp.db"
+	for name, text := range map[string]string{
+		"batch": got.Out + got.Err,
+		"stuck": commandtest.Run(t, "journal", "stuck", "--journal", journal, "--seal-key", keys).Want(t, terminal.ExitOK).Err,
+	} {
+		if n := strings.Count(text, "--journal "); n == 0 || strings.Count(text, "--seal-key "+words.ShellQuote(keys)) != n {
+			t.Errorf("%s says %s", name, text)
+		}
 	}
 }

@@ -64,7 +64,7 @@ func (f *sendFlags) distrusts(ctx context.Context, ses *session.Session, cfg onc
 	if why == "" {
 		return nil
 	}
-	l := session.Distrusted(&standing, why, words.ShellQuote(ses.Place.Arg))
+	l := session.Distrusted(&standing, why, ses.Place.Shell())
 	if f.json {
 		if _, err := s.Out.Write(l.Marshal()); err != nil {
 			return err

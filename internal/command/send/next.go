@@ -31,9 +31,9 @@ func (f *sendFlags) nextStep(ctx context.Context, ses *session.Session, l *resul
 	case l.Result == results.Unknown && l.GoesOn:
 		return again + ", which goes on"
 	case l.Error != nil && l.Error.Code == results.CodeContradicted:
-		return "nothing more is sent: ask the API what came of it; oncehttp journal show " + words.ShellQuote(l.Key) + " --journal " + words.ShellQuote(ses.Place.Arg)
+		return "nothing more is sent: ask the API what came of it; oncehttp journal show " + words.ShellQuote(l.Key) + " --journal " + ses.Place.Shell()
 	case l.Error != nil && l.Error.Code == results.CodeUnread:
-		return "nothing more is sent: ask the API what came of it; oncehttp journal declined --forget VALUE --journal " + words.ShellQuote(ses.Place.Arg) + " counts it as done, and all else that a --declined with that VALUE alone made unknown or declined"
+		return "nothing more is sent: ask the API what came of it; oncehttp journal declined --forget VALUE --journal " + ses.Place.Shell() + " counts it as done, and all else that a --declined with that VALUE alone made unknown or declined"
 	case l.Result != results.Rejected || l.Error == nil:
 		return ""
 	}
@@ -63,7 +63,7 @@ func settleStep(ctx context.Context, ses *session.Session, key string) string {
 		if err != nil {
 			break
 		}
-		journal := " --journal " + words.ShellQuote(ses.Place.Arg)
+		journal := " --journal " + ses.Place.Shell()
 		if account := words.AccountName(rec.Account); account != "" {
 			journal = " --account " + words.ShellQuote(account) + journal
 		}

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -42,6 +45,22 @@ func RestoreOf(ctx context.Context, ses *Session) (Restore, error) {
 		return Restore{}, nil
 	}
 	return Restore{at, taken}, nil
+}
+
+// RestoredStep returns the next step for an operation that is held since a restore, if the provider did not do it. One that no key protects, or whose key the API may
+// have forgotten, is not sent again under that key: releasing it would only hold it again, so that it is to be settled. journal is [place.Place.Shell].
+func RestoredStep(rec *persist.Record, now time.Time, journal string) string {
+	again := ""
+	op, _ := acts.Released(operation.OpOf(rec, 0))
+	switch operation.ProspectOf(&op, now) {
+	case operation.WillHaveNoKey:
+		again = "no key protects another send"
+	case operation.WillExpire:
+		again = "the API may have forgotten the key"
+	default:
+		return "if the provider did not do it: oncehttp journal resume --restored " + words.ShellQuote(rec.Key) + " --journal " + journal
+	}
+	return again + "; if the provider did not do it: oncehttp journal settle " + words.ShellQuote(SeenKey(rec)) + " --absent --journal " + journal + ", and then a new request"
 }
 
 // RestoredText returns a sentence about the latest restore of the journal; "" if nobody has said that there was one.
