@@ -153,7 +153,7 @@ func TestAuditOfHeldKeyless(t *testing.T) {
 			t.Errorf("%s: next %q of %+v", p.Name, next, all)
 		}
 		if _, command, _ := strings.Cut(next, ": oncehttp "); !keyed {
-			words := strings.Fields(strings.ReplaceAll(strings.TrimSuffix(command, ", and then a new request"), "'", ""))
+			words := append(strings.Fields(strings.ReplaceAll(strings.TrimSuffix(command, ", and then a new request"), "'", "")), "--yes")
 			commandtest.Run(t, words...).Want(t, terminal.ExitOK)
 			if out := commandtest.Run(t, "journal", "show", "idemp:o:1", "--journal", j).Want(t, terminal.ExitOK).Out; !strings.Contains(out, "absent") {
 				t.Errorf("show says %q", out)

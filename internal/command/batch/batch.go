@@ -30,33 +30,35 @@ import (
 // batchFlags are the flags of batch, as given.
 type batchFlags struct {
 	session.ClientFlags
-	url        string
-	key        string
-	shape      session.KeyShape
-	method     string
-	numbers    []string
-	body       string
-	template   bool // --body was given
-	form       bool
-	formSaid   bool // --form was given
-	workers    int
-	rate       float64
-	generation int
-	sums       batchSums
-	outs       outFlags
-	out        string
-	delimiter  string
-	orderedBy  string
-	keepFields []string
-	drop       bool // the request, once it is done
-	maxErrors  int
-	failFast   bool
-	dry        bool
-	quiet      bool
-	strict     bool
-	newJournal bool
-	ownJournal bool // the default one, beside the file
-	yes        bool // rows that were done before they were declined are meant
+	url      string
+	key      string
+	shape    session.KeyShape
+	method   string
+	numbers  []string
+	body     string
+	template bool // --body was given
+	form     bool
+	formSaid bool // --form was given
+	// profileSaid: --profile was given, so that it was not forgotten.
+	profileSaid bool
+	workers     int
+	rate        float64
+	generation  int
+	sums        batchSums
+	outs        outFlags
+	out         string
+	delimiter   string
+	orderedBy   string
+	keepFields  []string
+	drop        bool // the request, once it is done
+	maxErrors   int
+	failFast    bool
+	dry         bool
+	quiet       bool
+	strict      bool
+	newJournal  bool
+	ownJournal  bool // the default one, beside the file
+	yes         bool // rows that were done before they were declined are meant
 }
 
 // spareHeap is the size of a block of memory never touched, and so never taken from the system. The garbage
@@ -76,7 +78,7 @@ func Command(s terminal.Streams) *cobra.Command {
 		Example: batchExamples,
 		Args:    settings.WantArgs(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.template, f.formSaid = cmd.Flags().Changed("body"), cmd.Flags().Changed("form")
+			f.template, f.formSaid, f.profileSaid = cmd.Flags().Changed("body"), cmd.Flags().Changed("form"), cmd.Flags().Changed("profile")
 			return f.run(cmd.Context(), args[0], s)
 		},
 	}
@@ -219,7 +221,7 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 		return err
 	}
 	b.session = ses
-	if err := f.sameHeader(ctx, ses, b.survey.origin); err != nil {
+	if err := f.asBegun(ctx, ses, b.survey.origin, cfg.Profile); err != nil {
 		return errors.Join(err, ses.Close())
 	}
 	if err := f.KeepDeclines(ctx, ses, func(text string) { b.note("%s", text) }); err != nil {

@@ -43,3 +43,31 @@ func TestProfileNoneLater(t *testing.T) {
 	}
 	commandtest.Run(t, append(batch, "--profile", "none")...).Want(t, terminal.ExitOK)
 }
+
+// TestForgottenProfile: a batch that forgets the --profile or --already-done of the journal's operations at the server is refused, since an API that takes no keys would
+// carry out again what is sent again; with that flag, or with --profile, it goes on.
+func TestForgottenProfile(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{"--profile none": {"--profile", "none"}, "--already-done": {"--already-done", "409"}} {
+		s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusCreated) })
+		file := commandtest.WriteFile(t, "in.csv", "id\na\n")
+		batch := commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}")
+		commandtest.Run(t, append(batch, flags...)...).Want(t, terminal.ExitOK)
+		commandtest.WriteFile(t, file, "id\na\nb\n")
+		for _, also := range [][]string{nil, {"--dry-run"}} {
+			got := commandtest.Run(t, append(batch, also...)...).Want(t, terminal.ExitUsage)
+			if !strings.Contains(got.Err, "were begun with "+name+", by which the API treats keys otherwise") {
+				t.Errorf("%s %v: %q", name, also, got.Err)
+			}
+		}
+		if n := s.Sends.Load(); n != 1 {
+			t.Errorf("%s: %d sends, want 1", name, n)
+		}
+		commandtest.Run(t, append(batch, flags...)...).Want(t, terminal.ExitOK)
+		commandtest.WriteFile(t, file, "id\na\nb\nc\n")
+		commandtest.Run(t, append(batch, "--profile", "draft-07")...).Want(t, terminal.ExitOK)
+		if commandtest.Run(t, batch...).Want(t, terminal.ExitOK); s.Sends.Load() != 3 {
+			t.Errorf("%s: %d sends, want 3", name, s.Sends.Load())
+		}
+	}
+}

@@ -69,6 +69,9 @@ func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error
 	if d.session = ses; ses == nil {
 		return d.run(ctx)
 	}
+	if err = f.asBegun(ctx, ses, d.survey.origin, d.plan.profile); err != nil {
+		return errors.Join(err, ses.Close())
+	}
 	if err = f.TakeDeclines(ctx, ses, func(text string) { terminal.Say(d.streams.Err, "%s", text) }); err == nil {
 		if err = d.sayRestored(ctx); err == nil {
 			if d.unprotectedRestore() {

@@ -1,0 +1,61 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// asBegun returns an error for a batch that leaves out a flag about keys with which the operations of the journal at the same server were begun: --key-header, --profile
+// or --already-done. The flag was most likely forgotten. A server does not see a key in another header, and one that takes no keys would carry out again what is sent
+// again under a profile that trusts them. used is the profile of this run. It reads only the first records of the journal.
+func (f *batchFlags) asBegun(ctx context.Context, ses *session.Session, origin string, used *profile.Profile) error {
+	looked, forgotten, own := 0, "", false
+	for rec, err := range ses.Journal.List(ctx, persist.Query{Account: persist.Account(f.Account)}) {
+		if looked++; looked > session.KeyHeaderLook || err != nil && !persist.OfOneRecord(err) {
+			break // the batch itself meets the error
+		}
+		if err != nil || rec.Origin != origin {
+			continue
+		}
+		if header := session.KeyHeaderOf(&rec); header != "" && f.KeyHeader == "" {
+			return fmt.Errorf("journal %s: it was begun with --key-header %s; say that again, or --key-header with another name, on purpose", ses.Place.Name, header)
+		}
+		if flag := forgottenFlag(used.Name, rec.Profile); flag == "" {
+			own = true
+		} else if forgotten == "" {
+			forgotten = flag
+		}
+	}
+	if forgotten == "" || own || f.profileSaid {
+		return nil
+	}
+	return fmt.Errorf("journal %s: its operations at %s were begun with %s, by which the API treats keys otherwise than by the profile of this run: say that again, or --profile %s on purpose",
+		ses.Place.Name, origin, forgotten, f.Profile)
+}
+
+// forgottenFlag returns the flag by which a recorded profile differs from that of a run in how the API treats keys; "" if it does not. Both are names as records have
+// them: with marks for the flags --key-header, --already-done and --done.
+func forgottenFlag(used, recorded string) string {
+	base := func(name string) string {
+		if i := strings.IndexAny(name, words.KeyHeaderMark+words.DoneMark[:1]); i >= 0 {
+			return name[:i]
+		}
+		return name
+	}
+	if _, builtIn := profile.ByName(base(recorded)); base(recorded) != base(used) {
+		if !builtIn {
+			return fmt.Sprintf("the profile file of %q (--profile FILE)", words.Clip(base(recorded)))
+		}
+		return "--profile " + base(recorded)
+	}
+	if strings.Contains(recorded, words.NaturalMark) && !strings.Contains(used, words.NaturalMark) {
+		return "--already-done"
+	}
+	return ""
+}
