@@ -172,7 +172,7 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 			return terminal.JoinExit(err, ses.Close())
 		}
 		if len(texts) > 0 {
-			terminal.Say(s.Err, "%s", session.DeclinedBy(texts))
+			terminal.Say(s.Err, "%s", session.DeclinedBy(texts, at))
 		}
 		a.declinedTexts = texts
 	}

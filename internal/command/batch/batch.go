@@ -41,6 +41,7 @@ type batchFlags struct {
 	formSaid bool // --form was given
 	// profileSaid: --profile was given, so that it was not forgotten.
 	profileSaid bool
+	orderSaid   bool // --ordered-by was given
 	workers     int
 	rate        float64
 	generation  int
@@ -79,6 +80,7 @@ func Command(s terminal.Streams) *cobra.Command {
 		Args:    settings.WantArgs(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.template, f.formSaid, f.profileSaid = cmd.Flags().Changed("body"), cmd.Flags().Changed("form"), cmd.Flags().Changed("profile")
+			f.orderSaid = cmd.Flags().Changed("ordered-by")
 			return f.run(cmd.Context(), args[0], s)
 		},
 	}
@@ -105,7 +107,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.yes, "yes", false, "with --generation: send rows, too, that an earlier run told as done before a --declined made a decline of their answer; with an API without keys: send what is new to a restored journal")
 	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or what its header has instead: tabs or semicolons)")
 	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order, and none once one of them has not ended")
-	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never); a declined row is an answer, and no failure")
+	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows, tried in a row, that failed alike, or in a row whose keys stand for other requests (0: never); a declined row is an answer, and no failure")
 	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
 	session.BindKeepFields(fs, &f.keepFields, "the key's fields, those of --sum and --currency, /reference, /amount and /currency; none: nothing")
 	session.BindDropRequest(fs, &f.drop)
@@ -221,7 +223,7 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 		return err
 	}
 	b.session = ses
-	if err := f.asBegun(ctx, ses, b.survey.origin, cfg.Profile); err != nil {
+	if err := f.asBefore(ctx, ses, b.survey.origin, cfg.Profile, true); err != nil {
 		return errors.Join(err, ses.Close())
 	}
 	if err := f.KeepDeclines(ctx, ses, func(text string) { b.note("%s", text) }); err != nil {

@@ -303,6 +303,13 @@ func TestBatchGeneration(t *testing.T) {
 	if fmt.Sprint(sends) != fmt.Sprint(want) {
 		t.Errorf("sends %v, want %v", sends, want)
 	}
+	file := commandtest.WriteFile(t, "settled.csv", "id,what\n3,lost\n")
+	settled := commandtest.Fast("batch", file, "--url", s.URL, "--key", "s:{id}", "--max-attempts", "1")
+	commandtest.Run(t, settled...).Want(t, terminal.ExitUnknown)
+	commandtest.Run(t, "journal", "settle", commandtest.SeenAs(t, file+".oncehttp.db", "idemp:s:3"), "--happened", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK)
+	if l := commandtest.Run(t, append(settled, "--generation", "2")...).Want(t, terminal.ExitOK).Only(t); l.Result != results.Done || l.Error != nil {
+		t.Errorf("settled as happened: %+v", l)
+	}
 }
 
 // A file that changes after it was checked sends nothing that was not checked.
@@ -322,7 +329,7 @@ func TestBatchInputChanges(t *testing.T) {
 	})
 	file = commandtest.WriteFile(t, "in.csv", "id\n"+strings.Repeat(strings.Repeat("s", 99)+"\n", 3<<10))
 	got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}", "--workers", "1").Want(t, terminal.ExitUnknown)
-	if !strings.Contains(got.Err, "is not what was checked: the file changed while it was read") {
+	if !strings.Contains(got.Err, "is not what was checked: the file changed while it was read") || !strings.Contains(got.Err, "look at the input, which has changed; once it is as it should be, run the same command again") {
 		t.Errorf("stderr %q", got.Err)
 	}
 	if n := s.Sends.Load(); n != 1 {

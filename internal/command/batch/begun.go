@@ -11,6 +11,15 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
+// asBefore returns an error for a batch that leaves out a flag of earlier runs on the journal, so that it would send rows twice, or in another order. A name of a flag says
+// that it is left out on purpose. With write true it notes --ordered-by for later runs.
+func (f *batchFlags) asBefore(ctx context.Context, ses *session.Session, origin string, used *profile.Profile, write bool) error {
+	if err := f.asBegun(ctx, ses, origin, used); err != nil {
+		return err
+	}
+	return f.asOrdered(ctx, ses, write)
+}
+
 // asBegun returns an error for a batch that leaves out a flag about keys with which the operations of the journal at the same server were begun: --key-header, --profile
 // or --already-done. The flag was most likely forgotten. A server does not see a key in another header, and one that takes no keys would carry out again what is sent
 // again under a profile that trusts them. used is the profile of this run. It reads only the first records of the journal.

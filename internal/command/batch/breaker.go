@@ -29,6 +29,7 @@ type breaker struct {
 	last    results.Group
 	alike   int
 	stuck   int // rows in a row not begun because of the journal
+	taken   int // rows in a row whose keys stand for other requests
 	running int
 	down    bool          // no connection could be had, and no answer since
 	changed chan struct{} // closed when a row may be begun again; nil: nobody waits
@@ -100,9 +101,19 @@ func (b *breaker) begin(ctx context.Context) bool {
 	}
 }
 
+// flagged is the flag in the error of a batch that a limit has stopped.
+const flagged = " (--max-errors 0 looks at all rows)"
+
+// recorded takes a row that the journal answered: the file is the one that was run.
+func (b *breaker) recorded() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.taken = 0
+}
+
 // end takes the result line of a row that begin has let through (the line of JSON that is printed for it). It trips the breaker, which stops the batch, if the
 // server cannot be connected to, if the journal refuses row after row, or if enough rows in a row failed alike. Rows answered by the journal alone say nothing about
-// the server, and do not count.
+// the server, and do not count; but if the keys of enough rows in a row stand for other requests, the rest of the file is most likely wrong, too.
 func (b *breaker) end(l *results.Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,6 +130,12 @@ func (b *breaker) end(l *results.Line) {
 		return
 	}
 	b.stuck = 0
+	if l.Result != results.Mismatch {
+		b.taken = 0
+	} else if b.taken++; b.most > 0 && b.taken >= b.most {
+		b.trip(&stoppedError{fmt.Sprintf("stopped: the keys of %s one after the other stand for other requests, so that the file or the call may be a wrong one", words.Count(b.taken, "row")), flagged})
+		return
+	}
 	if l.Source == results.SourceName(oncehttp.SourceJournal) || l.Attempts == 0 {
 		return
 	}
@@ -136,7 +153,7 @@ func (b *breaker) end(l *results.Line) {
 		b.last, b.alike = g, 1
 	}
 	if b.most > 0 && b.alike >= b.most {
-		b.trip(&stoppedError{fmt.Sprintf("stopped: %d rows one after the other ended alike: %s%s", b.alike, g.Result, statusAndCode(g)), " (--max-errors)"})
+		b.trip(&stoppedError{fmt.Sprintf("stopped: %s, tried one after the other, ended alike: %s%s", words.Count(b.alike, "row"), g.Result, statusAndCode(g)), flagged})
 	}
 }
 

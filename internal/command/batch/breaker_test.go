@@ -39,8 +39,8 @@ func TestBatchStopsWhatCannotSucceed(t *testing.T) {
 		sends  int64
 		says   string
 	}{
-		"wrong token":       {401, nil, 20, "stopped: 20 rows one after the other ended alike: rejected (401 refused); the rest was not looked at (--max-errors)"},
-		"fail fast":         {401, []string{"--fail-fast"}, 1, "stopped: 1 rows"},
+		"wrong token":       {401, nil, 20, "stopped: 20 rows, tried one after the other, ended alike: rejected (401 refused); the rest was not looked at (--max-errors 0 looks at all rows)"},
+		"fail fast":         {401, []string{"--fail-fast"}, 1, "stopped: 1 row, tried"},
 		"declined":          {402, nil, 100, ""},
 		"no limit":          {401, []string{"--max-errors", "0"}, 100, ""},
 		"wrong path":        {404, []string{"--max-errors", "5"}, 5, "ended alike: invalid (404 http_404)"},
@@ -231,5 +231,56 @@ func TestBatchEndsAlike(t *testing.T) {
 		if want := map[int]int{20: terminal.ExitRefused, 21: terminal.ExitUnknown}[rows]; got.Status != want || strings.Contains(got.Err, "stopped: ") != (rows == 21) {
 			t.Errorf("%d rows: status %d, stderr %q", rows, got.Status, got.Err)
 		}
+	}
+}
+
+// TestBatchStopsAtAChangedFile: rows in a row whose keys stand for other requests stop a batch before it sends the new rows behind them; a few of them between rows that
+// are done stop nothing.
+func TestBatchStopsAtAChangedFile(t *testing.T) {
+	t.Parallel()
+	rows := func(n int, currency func(i int) string) string {
+		text := "id,currency\n"
+		for i := range n {
+			text += fmt.Sprintf("%d,%s\n", i, currency(i))
+		}
+		return text
+	}
+	euro := func(int) string { return "EUR" }
+	for name, c := range map[string]struct {
+		currency func(i int) string
+		args     []string
+		sends    int64
+	}{
+		"another currency":    {func(int) string { return "USD" }, nil, 30},
+		"all, on purpose":     {func(int) string { return "USD" }, []string{"--max-errors", "0"}, 60},
+		"each second row":     {func(i int) string { return []string{"EUR", "USD"}[i%2] }, []string{"--max-errors", "5"}, 60},
+		"the first is enough": {func(int) string { return "USD" }, []string{"--fail-fast"}, 30},
+	} {
+		s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+		file := commandtest.WriteFile(t, "in.csv", rows(30, euro))
+		batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--workers", "1"}
+		commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
+		commandtest.WriteFile(t, file, rows(60, c.currency))
+		got := commandtest.Run(t, append(batch, c.args...)...)
+		if stopped := strings.Contains(got.Err, "stand for other requests, so that the file or the call may be a wrong one; the rest was not looked at (--max-errors 0 looks at all rows)"); s.Sends.Load() != c.sends || stopped != (c.sends == 30) {
+			t.Errorf("%s: %d sends, want %d; stderr %q", name, s.Sends.Load(), c.sends, got.Err)
+		}
+	}
+}
+
+// TestForgottenOrder: a batch that forgets --ordered-by, with which rows were sent before, is refused; with the flag, or with an empty one, it goes on.
+func TestForgottenOrder(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+	file := commandtest.WriteFile(t, "in.csv", "id,supplier\n1,a\n")
+	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}"}
+	commandtest.Run(t, append(batch, "--ordered-by", "supplier")...).Want(t, terminal.ExitOK)
+	for _, also := range [][]string{nil, {"--dry-run"}} {
+		if got := commandtest.Run(t, append(batch, also...)...).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, "were sent with --ordered-by supplier: say that again, or --ordered-by '' on purpose") {
+			t.Errorf("%v: %q", also, got.Err)
+		}
+	}
+	for _, also := range [][]string{{"--ordered-by", "supplier"}, {"--ordered-by", ""}, {"--url", s.URL + "/other", "--new-journal", "--key", "p:{id}"}} {
+		commandtest.Run(t, append(batch, also...)...).Want(t, terminal.ExitOK)
 	}
 }

@@ -57,6 +57,7 @@ func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan
 			r.text = r.recorded.Marshal()
 		}
 		b.bar.recorded()
+		b.breaker.recorded()
 		b.report(&r.Row, r.recorded, results.Placed{Seq: r.at, Text: r.text})
 		return
 	}
@@ -71,6 +72,7 @@ func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan
 
 // changed stops the batch: err shows a change of the input since the check.
 func (b *batch) changed(err error) {
+	b.tally.Changed = true
 	b.stop(fmt.Errorf("%w: the file changed while it was read, and the rest was not sent", err))
 }
 

@@ -62,7 +62,7 @@ func TestBatchNamesDoubts(t *testing.T) {
 		"fault":      {"application/json", `{"fault":{"faultstring":"Rate limit"}}`, "the answer has /fault/faultstring=Rate limit; look whether these took effect"},
 		"camel good": {"application/json", `{"paymentStatus":"PAID","isSuccess":true,"default":"x"}`, ""},
 		"incomplete": {"application/json", `{"status":"requires_action"}`, "the answer has /status=requires_action, which may still succeed: ask the API"},
-		"silent":     {"text/plain", ``, "1 of the done: the answer has no content: only its status says that these took effect; look whether they did; --done /POINTER=TEXT counts only an answer with that text as done, of what is begun from then on"},
+		"silent":     {"text/plain", ``, "1 of the done: the answer has no content: only its status says that these took effect; look whether that is so; --done /POINTER=TEXT counts only an answer with that text as done, of what is begun from then on"},
 		"created":    {"201", ``, ""},
 		"no content": {"204", ``, ""},
 	}

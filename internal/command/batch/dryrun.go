@@ -69,7 +69,7 @@ func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error
 	if d.session = ses; ses == nil {
 		return d.run(ctx)
 	}
-	if err = f.asBegun(ctx, ses, d.survey.origin, d.plan.profile); err != nil {
+	if err = f.asBefore(ctx, ses, d.survey.origin, d.plan.profile, false); err != nil {
 		return errors.Join(err, ses.Close())
 	}
 	if err = f.TakeDeclines(ctx, ses, func(text string) { terminal.Say(d.streams.Err, "%s", text) }); err == nil {

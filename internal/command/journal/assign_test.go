@@ -254,7 +254,7 @@ func TestAssignWhatHasMoved(t *testing.T) {
 	commandtest.RunWith(t, "a\nb\n", assign...).Want(t, terminal.ExitUsage).WantErr(t, "say KEY@SEEN")
 	now := commandtest.SeenAs(t, j, "a")
 	got := commandtest.RunWith(t, list, assign...).Want(t, terminal.ExitUnknown)
-	got.WantErr(t, "1 operation left alone: being sent, or not as seen; look again later")
+	got.WantErr(t, "1 operation left alone: being sent, or not as seen; look at it as it stands now")
 	if want := "assigned: b\nleft alone, @" + strings.TrimPrefix(old, "a@") + " is not how it stands, since it has moved or that is another's SEEN: " + now + "\n"; got.Out != want {
 		t.Errorf("stdout %q, want %q", got.Out, want)
 	}

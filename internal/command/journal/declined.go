@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
@@ -36,14 +35,10 @@ comes, and stays as it is.`,
 			if f.HasAccount {
 				return fmt.Errorf("--declined holds for all accounts; leave --account out")
 			}
-			ses, err := f.Open(oncehttp.Config{})
-			if err != nil {
-				return err
-			}
 			if len(forget) > 0 {
-				return terminal.JoinExit(forgetDeclined(cmd.Context(), ses, forget, s), ses.Close())
+				return f.WithJournal(func(ses *session.Session) error { return forgetDeclined(cmd.Context(), ses, forget, s) })
 			}
-			return terminal.JoinExit(tellDeclined(cmd.Context(), ses, s), ses.Close())
+			return f.WithReader(func(ses *session.Session) error { return tellDeclined(cmd.Context(), ses, s) })
 		},
 	}
 	cmd.Flags().StringArrayVar(&forget, "forget", nil, "a value of --declined, spelled as the journal has it; may be repeated")

@@ -143,6 +143,6 @@ func sayMoved(moved []string, err error, s terminal.Streams) error {
 	for _, text := range moved {
 		terminal.Say(s.Out, "left alone, %s", text)
 	}
-	left := fmt.Errorf("%s left alone: being sent, or not as seen; look again later", words.Count(len(moved), "operation"))
+	left := fmt.Errorf("%s left alone: being sent, or not as seen; look at it as it stands now", words.Count(len(moved), "operation"))
 	return &terminal.ExitError{Status: terminal.ExitUnknown, Err: errors.Join(err, left)}
 }

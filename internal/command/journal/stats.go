@@ -300,7 +300,7 @@ func (st *Stats) print(w io.Writer, at place.Place) error {
 		}
 	}
 	if len(st.Declined) > 0 {
-		fmt.Fprintf(&b, "  %s\n", session.DeclinedBy(st.Declined))
+		fmt.Fprintf(&b, "  %s\n", session.DeclinedBy(st.Declined, at))
 	}
 	for _, text := range st.totals.Lines("operation") {
 		b.WriteString(text + "\n")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -207,7 +208,7 @@ func fileResume(t *testing.T, keyHeader []string) {
 		t.Errorf("the record does not name the profile: %s", shown)
 	}
 	resume := []string{"journal", "resume", "--journal", journal}
-	for _, args := range [][]string{batch, resume} {
+	for _, args := range [][]string{append(slices.Clone(batch), "--profile", "draft-07"), resume} {
 		if got := commandtest.Run(t, args...).Want(t, terminal.ExitUnknown); !strings.Contains(got.Out, `profile \"mine\" version`) && !strings.Contains(got.Out, `the profile file of \"mine\"; give both again`) {
 			t.Errorf("%v does not say what is missing: %s%s", args, got.Out, got.Err)
 		}

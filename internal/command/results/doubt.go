@@ -31,7 +31,7 @@ func (l *Line) LookForDoubt(h http.Header, body []byte, replayed bool) {
 	case l.Status == http.StatusMultiStatus:
 		l.Doubt = "several outcomes (207)"
 	case l.BodyDropped:
-		l.Doubt = "a body that is not kept whole, and no words were looked for in it"
+		l.Doubt = notKept
 	default:
 		l.Doubt = doubtOf(h, body)
 		if l.Doubt == "" && l.Key != "" && isSilent(l.Status, h, body) {
@@ -162,6 +162,9 @@ func onlyObject(pointer string, value any) (object map[string]any, at string) {
 
 // furtherDoubts stands for the kinds of doubt beyond doubtsMax.
 const furtherDoubts = "further doubts"
+
+// notKept is the doubt of a success whose answer was too large to keep.
+const notKept = "a body that is not kept whole, and no words were looked for in it"
 
 // noContent is the doubt of a success that nothing but its status speaks for.
 const noContent = "no content"
@@ -340,55 +343,3 @@ func (l *Line) doubtDropped() bool {
 	pointer, _, _ := strings.Cut(l.Doubt, "=")
 	return strings.HasPrefix(pointer, "/") && (leftOut(pointer, l.Dropped) || leftOut(pointer, l.Unkept))
 }
-
-// DoubtText returns the text for the user about a success whose answer has something against it (the line's doubt); "" if there is no doubt.
-func (l *Line) DoubtText() string {
-	if l.Doubt == "" || l.Result != Done && l.Result != Accepted {
-		return ""
-	}
-	return adviceOn("the answer has ", l.Doubt, l.doubtDropped())
-}
-
-// doubtText returns the line of a summary about n successes whose answers have something against them: a doubt, such as /status=declined, or what --done lacks in
-// them.
-func doubtText(n int, of doubted) string {
-	if of.against != "" {
-		return fmt.Sprintf("%d of the %s: the answer %s", n, of.result, of.against)
-	}
-	if of.doubt == furtherDoubts {
-		return fmt.Sprintf("%d of the %s: doubts of other kinds, each named as \"doubt\" in the row's line; look whether these took effect", n, of.result)
-	}
-	return adviceOn(fmt.Sprintf("%d of the %s: the answer has ", n, of.result), of.doubt, of.dropped)
-}
-
-// adviceOn returns the text of a message about a doubt: text, the doubt, and advice for the operations that have ended and for later ones. A doubt names what in an
-// answer speaks against its success: noContent, a JSON pointer, or POINTER=VALUE. dropped: the journal keeps answers without that member.
-func adviceOn(text, doubt string, dropped bool) string {
-	said := doubt
-	if strings.HasPrefix(doubt, "/") {
-		said = words.Clip(doubt)
-	}
-	text += said
-	pointer, value, has := strings.Cut(doubt, "=")
-	switch ofMember := strings.HasPrefix(pointer, "/"); {
-	case dropped:
-		return text + "; look whether these took effect: --drop-answer keeps that member out of the journal, where neither --declined nor --done can read it"
-	case doubt == noContent:
-		return text + ": only its status says that these took effect; look whether they did; " + laterDone
-	case ofMember && has && isInErrors(pointer):
-		return text + "; look whether these took effect; if not, say so: --declined " + words.ShellQuote(doubt) + countsThese + "; " + laterDone
-	case !ofMember || !has:
-		return text + "; look whether these took effect; " + laterDone
-	case slices.ContainsFunc(wordsOf(value), isOpen):
-		return text + ", which may still succeed: ask the API what came of them before any is sent under another key; a further file holds such answers with --done " +
-			words.ShellQuote(pointer+"=TEXT") + " --unknown " + words.ShellQuote(doubt)
-	}
-	return text + "; if that is no success, say so: --declined " + words.ShellQuote(doubt) + countsThese + "; --done " + words.ShellQuote(pointer+"=TEXT") +
-		" says what is one, of what is begun from then on"
-}
-
-// The parts of an advice: the effect of a flag on operations that have ended, and on later ones.
-const (
-	countsThese = " with the same command counts these as declined, and sends none of them"
-	laterDone   = "--done /POINTER=TEXT counts only an answer with that text as done, of what is begun from then on"
-)

@@ -57,6 +57,8 @@ func (list Declines) Recorded(rec *persist.Record, what string) Line {
 	l.GoesOn = rec.State == persist.StatePending
 	switch {
 	case IsContradicted(rec):
+	case l.Result == Done && rec.State != persist.StateHeld: // settled as happened
+		l.State = rec.State.String()
 	case rec.State != persist.StateConfirmed:
 		l.State = rec.State.String()
 		if rec.State == persist.StateHeld { // also if its result is duplicate

@@ -26,6 +26,7 @@ type Tally struct {
 	groups    map[Group]int
 	Restored  bool // the journal was restored from a backup: a refusal of a new row says nothing of an earlier send
 	Lost      bool // the journal was moved or deleted meanwhile: a new one would send all once more
+	Changed   bool // the input changed while it was read
 	Parted    bool // pending operations are called so, as in control totals, and not unknown
 	doubts    map[doubted]int
 	open      map[Result]int // ended, and perhaps not recorded
@@ -317,11 +318,15 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 	}) {
 		steps = append(steps, doubtText(t.doubts[of], of))
 	}
+	again := runAgain
+	if t.Changed {
+		again = "look at the input, which has changed; once it is as it should be, " + runAgain
+	}
 	if n := t.Untried(); n > 0 {
-		steps = append(steps, fmt.Sprintf("%d not looked at, and an earlier run may have ended them: %s", n, runAgain))
+		steps = append(steps, fmt.Sprintf("%d not looked at, and an earlier run may have ended them: %s", n, again))
 	}
 	if t.stopped > 0 {
-		steps = append(steps, fmt.Sprintf("%d stopped before a send, and nothing happened: %s", t.stopped, runAgain))
+		steps = append(steps, fmt.Sprintf("%d stopped before a send, and nothing happened: %s", t.stopped, again))
 	}
 	return steps
 }

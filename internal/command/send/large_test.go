@@ -25,7 +25,7 @@ func TestLargeAnswerAgain(t *testing.T) {
 		if l.Source != source || l.Attempts != 1 || l.Sends != 1 || !strings.Contains(l.Doubt, "no words were looked for in it") {
 			t.Errorf("%s: %+v", source, l)
 		}
-		if !strings.Contains(got.Err, "no words were looked for in it; look whether these took effect") {
+		if !strings.Contains(got.Err, "no words were looked for in it; look whether it took effect") {
 			t.Errorf("%s: stderr %q", source, got.Err)
 		}
 	}

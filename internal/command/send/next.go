@@ -52,6 +52,14 @@ func (f *sendFlags) nextStep(ctx context.Context, ses *session.Session, l *resul
 	return again
 }
 
+// same returns the words for a command that finds the line's operation in the journal once more: with the key of the operation if the user gave none.
+func (f *sendFlags) same(l *results.Line) string {
+	if f.key == "" && l.Key != "" {
+		return "the same command and --key " + words.ShellQuote(l.Key)
+	}
+	return "the same command"
+}
+
 // afterWait returns the step for an operation that may be tried again at due.
 func afterWait(due time.Time, again string) string {
 	return "after " + due.UTC().Format(time.RFC3339) + " " + again + ", or now with a longer --max-retry-after, which waits"

@@ -317,7 +317,7 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 	if l.Result == results.Accepted && l.Key != "" {
 		f.note(s, "accepted (%d): the server took it on, and it may still fail: ask it what came of it; nothing more is sent for it", l.Status)
 	}
-	if doubt := l.DoubtText(); doubt != "" {
+	if doubt := l.DoubtText(f.same(&l)); doubt != "" {
 		f.note(s, "%s", doubt)
 	}
 	if l.Result == results.Unknown && l.Error != nil && !f.json {
@@ -380,7 +380,7 @@ func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error,
 	} else if step := f.nextStep(ctx, ses, &l); step != "" && !f.silent {
 		err = fmt.Errorf("%w; next: %s", err, step)
 	}
-	if doubt := l.DoubtText(); doubt != "" {
+	if doubt := l.DoubtText(f.same(&l)); doubt != "" {
 		f.note(s, "%s", doubt)
 	}
 	return &terminal.ExitError{Status: status, Err: err}

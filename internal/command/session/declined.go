@@ -52,7 +52,7 @@ func (f *ClientFlags) TakeDeclines(ctx context.Context, ses *Session, warn func(
 	}
 	earlier := slices.DeleteFunc(slices.Clone(known), func(text string) bool { return slices.Contains(f.declinedTexts, text) })
 	if len(earlier) > 0 {
-		warn(DeclinedBy(earlier))
+		warn(DeclinedBy(earlier, ses.Place))
 	}
 	texts := withTexts(f.declinedTexts, earlier)
 	if f.Declines, err = results.ParseDeclines(texts); err == nil {
@@ -118,9 +118,10 @@ func ForgetDeclines(ctx context.Context, ses *Session, texts []string) error {
 	return place.JournalError(ses.Place.Name, err)
 }
 
-// DeclinedBy returns the sentence that tells the user of values of --declined given to earlier runs. texts are these values.
-func DeclinedBy(texts []string) string {
-	return "declined is also " + strings.Join(texts, " or ") + ", as batch and send were told (oncehttp journal declined --forget VALUE takes one back)"
+// DeclinedBy returns the sentence that tells the user of values of --declined given to earlier runs. texts are these values; at is the
+// journal.
+func DeclinedBy(texts []string, at place.Place) string {
+	return "declined is also " + strings.Join(texts, " or ") + ", as batch and send were told (oncehttp journal declined --forget VALUE --journal " + at.Shell() + " takes one back)"
 }
 
 // KnownDeclines returns the values of --declined (answers that count as refusals) that earlier runs left in the journal, parsed and as texts. For a role without the
