@@ -87,3 +87,15 @@ func TestAuditTwiceNamesCauses(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditOfAnEmptyColumn: a --match that is empty in every row compares nothing, and is refused; it made each operation missing, with the advice to send it anew.
+func TestAuditOfAnEmptyColumn(t *testing.T) {
+	t.Parallel()
+	j := doneJournal(t, 2)
+	for name, export := range map[string]string{"CSV": "id,key\n1,\n2, \n", "NDJSON": `{"id":"1","key":""}` + "\n"} {
+		got := commandtest.Run(t, "audit", "--journal", j, "--against", commandtest.WriteFile(t, "export", export), "--match", "key", "--all-rows").Want(t, terminal.ExitUsage)
+		if !strings.Contains(got.Err, `the column "key" (--match) is empty in every row; is it the one with the key, or the reference?`) {
+			t.Errorf("%s: %q", name, got.Err)
+		}
+	}
+}

@@ -53,6 +53,7 @@ type exportIndex struct {
 	path  string
 	rows  int       // rows counted as done
 	all   int       // rows of any kind
+	named int       // rows with a text in the column of --match
 	look  *bbolt.Tx // of take; nil: none has begun
 	taken rowSet    // the rows of an operation
 	alike rowSet    // the first row of each match that is alike to an operation missing here, and no other's
@@ -116,6 +117,9 @@ func indexExports(ctx context.Context, f *auditFlags, dir string, say func(strin
 		if err == nil && !faults.Full() {
 			err = x.read(ctx, f, name, &faults, say)
 		}
+	}
+	if err == nil && x.all > 0 && x.named == 0 {
+		err = faults.Add(&input.RowError{File: strings.Join(f.against, ", "), Err: fmt.Errorf("the column %q (--match) is empty in every row; is it the one with the key, or the reference?", f.match)})
 	}
 	if err == nil {
 		err = faults.Err(strings.Join(f.against, ", "))
@@ -273,6 +277,9 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 		return fail(f.match, fmt.Errorf("is longer than %d bytes", matchBytesMax))
 	}
 	x.all++
+	if r.Match != "" {
+		x.named++
+	}
 	if r.Not == "" {
 		r.Failed = f.saysFailed(row)
 	}

@@ -177,7 +177,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 		}
 	}
 	if f.dry {
-		return f.dryRun(ctx, b, at)
+		return f.dryRun(ctx, b, at, cfg)
 	}
 	bar.sending(sv.rows)
 	return f.send(ctx, at, b, cfg)

@@ -35,8 +35,14 @@ func TestProfileNoneLater(t *testing.T) {
 	if !strings.Contains(got.Err, "2 unknown (key not trusted): they were begun under a profile by which the API knows their keys") {
 		t.Errorf("stderr %q", got.Err)
 	}
-	if n := s.Sends.Load(); n != 3 {
-		t.Errorf("%d sends, want three", n)
+	commandtest.WriteFile(t, file, "id\na\nb\nc\n")
+	if got := commandtest.Run(t, append(batch, "--profile", "none", "--max-errors", "1")...).Want(t, terminal.ExitUnknown); strings.Contains(got.Err, "stopped") || len(got.Lines(t)) != 3 {
+		t.Errorf("with a new row behind them: %q", got.Err)
+	}
+	commandtest.Run(t, "journal", "settle", "o:c", "--happened", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK)
+	commandtest.WriteFile(t, file, "id\na\nb\n")
+	if n := s.Sends.Load(); n != 4 {
+		t.Errorf("%d sends, want four", n)
 	}
 	for _, key := range []string{"o:a", "o:b"} {
 		commandtest.Run(t, "journal", "settle", key, "--happened", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK)
@@ -68,6 +74,21 @@ func TestForgottenProfile(t *testing.T) {
 		commandtest.Run(t, append(batch, "--profile", "draft-07")...).Want(t, terminal.ExitOK)
 		if commandtest.Run(t, batch...).Want(t, terminal.ExitOK); s.Sends.Load() != 3 {
 			t.Errorf("%s: %d sends, want 3", name, s.Sends.Load())
+		}
+	}
+}
+
+// TestDryRunOfForgottenDone: pending rows that were begun with --done are not sent by a run without it, and --dry-run says so.
+func TestDryRunOfForgottenDone(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	file := commandtest.WriteFile(t, "in.csv", "id\na\nb\n")
+	batch := commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--max-attempts", "1")
+	commandtest.Run(t, append(batch, "--done", "/status=ok")...).Want(t, terminal.ExitUnknown)
+	for sent, flags := range map[string][]string{"0": nil, "2": {"--done", "/status=ok"}} {
+		got := commandtest.Run(t, append(append(batch, flags...), "--dry-run")...).Want(t, terminal.ExitOK)
+		if !strings.Contains(got.Err, "2 pending; "+sent+" would be sent") || strings.Contains(got.Err, `the key "idemp:o:a" is not sent: it was begun with --done; say that`) != (sent == "0") {
+			t.Errorf("%v: %q", flags, got.Err)
 		}
 	}
 }

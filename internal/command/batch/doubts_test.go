@@ -48,7 +48,7 @@ func TestBatchNamesDoubts(t *testing.T) {
 		"no code":    {"application/json", `{"code":"EUR","errorCode":0,"error_code":"000","errCode":"SUCCESS"}`, ""},
 		"ids":        {"application/json", `{"code":"3f-7e9-e","error_code":null,"data":{"code":404}}`, ""},
 		"fine":       {"application/json", `{"code":200,"error_code":"no error"}`, ""},
-		"xml":        {"text/xml", `<?xml version="1.0"?><r xmlns:a="x"><a:id>1</a:id><a:status>FAILED</a:status></r>`, "the answer has <status>FAILED</status>; look whether these took effect"},
+		"xml":        {"text/xml", `<?xml version="1.0"?><r xmlns:a="x"><a:id>1</a:id><a:status>FAILED</a:status></r>`, "the answer has <status>FAILED</status>; look whether these took effect\n"},
 		"xml code":   {"text/xml", `<r><errorCode>5</errorCode></r>`, "the answer has <errorCode>5</errorCode>; look"},
 		"good xml":   {"text/xml", `<r><status>OK</status><errorCode>0</errorCode><note>not failed</note></r>`, ""},
 		"good":       {"application/json", `{"id":"p1","status":"succeeded","errors":[]}`, ""},

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
@@ -45,6 +47,7 @@ type dryRunLine struct {
 // dryRun predicts the effects of a run, by the journal as it stands.
 type dryRun struct {
 	*batch
+	sender  *session.Sender // the run's client
 	classes map[results.Class]int
 	totals  results.Totals
 	later   int // pending rows not yet due
@@ -58,8 +61,8 @@ type dryRun struct {
 }
 
 // dryRun does the work of --dry-run after the checks: it prints the first requests to be sent, and the state of all rows in the journal. It sends and writes nothing.
-// The error has the exit status.
-func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error {
+// cfg is the configuration of the run's client. The error has the exit status.
+func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place, cfg oncehttp.Config) error {
 	d := &dryRun{batch: b, classes: map[results.Class]int{}}
 	d.totals.Name = b.survey.totals.Name
 	ses, err := openExisting(at)
@@ -70,6 +73,9 @@ func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error
 		return d.run(ctx)
 	}
 	if err = f.asBefore(ctx, ses, d.survey.origin, d.plan.profile, false); err != nil {
+		return errors.Join(err, ses.Close())
+	}
+	if d.sender, err = session.SenderOf(ctx, ses, cfg); err != nil {
 		return errors.Join(err, ses.Close())
 	}
 	if err = f.TakeDeclines(ctx, ses, func(text string) { terminal.Say(d.streams.Err, "%s", text) }); err == nil {
@@ -221,6 +227,10 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 	}
 	if why := cmp.Or(unsentText(&rec, time.Now()), d.distrusts(ctx, r, &rec)); why != "" {
 		d.note(r, fmt.Sprintf("the key %q is not sent again: %s", rec.Key, why))
+		return d.flags.Declines.ClassOfRecord(&rec), false, nil
+	}
+	if lack := d.sender.Lacks(&rec); rec.State == persist.StatePending && lack.Need != acts.Nothing {
+		d.note(r, fmt.Sprintf("the key %q is not sent: %s", rec.Key, words.FlagWords(lack.Why)))
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
 	}
 	d.noteLater(&rec)

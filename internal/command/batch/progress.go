@@ -30,6 +30,7 @@ type progress struct {
 	done      int
 	sent      int // of these, not from the journal
 	running   int
+	pauses    map[string]time.Time // of the running: by key, when the next attempt is due
 	results   map[results.Result]int
 	lastError string
 	sentSince time.Time // beginning of the first row not answered by the journal
@@ -123,6 +124,20 @@ func (p *progress) putOff() {
 	p.running--
 }
 
+// pause counts a running row as one that waits until a time for its next attempt; the zero time ends that. Another call for the key replaces the first.
+func (p *progress) pause(key string, until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if until.IsZero() {
+		delete(p.pauses, key)
+		return
+	}
+	if p.pauses == nil {
+		p.pauses = map[string]time.Time{}
+	}
+	p.pauses[key] = until
+}
+
 // beside returns a writer to w for all text but the progress line. It takes the progress line off the terminal before each text, so that the two do not mix. Without a
 // terminal it returns w.
 func (p *progress) beside(w io.Writer) io.Writer {
@@ -203,7 +218,7 @@ func (p *progress) text(now time.Time) string {
 		}
 	}
 	if p.running > 0 {
-		parts = append(parts, fmt.Sprintf("%d waiting", p.running))
+		parts = append(parts, fmt.Sprintf("%d waiting", p.running)+p.pauseText(now))
 	}
 	if took := now.Sub(p.sentSince).Seconds(); took > 0 && p.sent > 0 { // rows answered by the journal take no time
 		rate := float64(p.sent) / took
@@ -213,6 +228,20 @@ func (p *progress) text(now time.Time) string {
 		parts = append(parts, "last error "+p.lastError)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// pauseText returns the words for the running rows that wait for the time of their next attempt; "" if none does. The caller holds mu.
+func (p *progress) pauseText(now time.Time) string {
+	var first time.Time
+	for _, until := range p.pauses {
+		if first.IsZero() || until.Before(first) {
+			first = until
+		}
+	}
+	if left := first.Sub(now); len(p.pauses) > 0 && left >= time.Second {
+		return fmt.Sprintf(" (%d for their next attempt, the first in %s)", len(p.pauses), view.Roughly(left))
+	}
+	return ""
 }
 
 // finish ends the drawing, and takes the line off the terminal. A second call does nothing.

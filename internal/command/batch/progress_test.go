@@ -73,6 +73,28 @@ func TestProgressCountsWhatIsSent(t *testing.T) {
 	}
 }
 
+// TestProgressNamesPauses: rows that wait for the time of their next attempt are counted apart, with the time until the first of them; a later call ends that.
+func TestProgressNamesPauses(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	p := &progress{name: "in", phase: "sending", results: map[results.Result]int{}, total: 5, began: now}
+	for range 3 {
+		p.start()
+	}
+	p.pause("a", now.Add(40*time.Second))
+	p.pause("b", now.Add(20*time.Second))
+	if text := p.text(now); !strings.HasSuffix(text, "sending 0/5, 3 waiting (2 for their next attempt, the first in 20s)") {
+		t.Errorf("%q", text)
+	}
+	p.pause("b", time.Time{})
+	if text := p.text(now); !strings.HasSuffix(text, "3 waiting (1 for their next attempt, the first in 40s)") {
+		t.Errorf("%q", text)
+	}
+	if text := p.text(now.Add(time.Minute)); !strings.HasSuffix(text, "3 waiting") {
+		t.Errorf("once it is due: %q", text)
+	}
+}
+
 // Other lines do not run into the line of the progress, nor it into half a line.
 func TestProgressBesideOtherLines(t *testing.T) {
 	t.Parallel()

@@ -68,8 +68,14 @@ func (b *batch) observe(cfg *oncehttp.Config) {
 	next := b.made.Counting(cfg.Observe)
 	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
 		b.breaker.observe(e)
-		if e.Kind == oncehttp.EventAttempt {
+		switch e.Kind {
+		case oncehttp.EventAttempt:
 			b.started()
+			b.bar.pause(string(e.Key), time.Time{})
+		case oncehttp.EventWaiting:
+			b.bar.pause(string(e.Key), time.Now().Add(e.Wait))
+		case oncehttp.EventFinished:
+			b.bar.pause(string(e.Key), time.Time{})
 		}
 		next(ctx, e)
 	}
@@ -268,6 +274,8 @@ func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 	if wait <= cmp.Or(b.flags.Retry.MaxRetryAfter, time.Minute) {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
+		b.bar.pause(rec.Key, rec.NextAttempt)
+		defer b.bar.pause(rec.Key, time.Time{})
 		select {
 		case <-timer.C:
 			return results.Line{}, false
@@ -275,7 +283,8 @@ func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 		}
 	}
 	return results.Line{
-		Key: rec.Key, Result: results.Unknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), Exit: terminal.ExitUnknown, GoesOn: true, Due: rec.NextAttempt,
+		Key: rec.Key, Result: results.Unknown, Outcome: oncehttp.OutcomeOf(&rec).String(), Source: results.SourceName(oncehttp.SourceJournal), State: rec.State.String(),
+		Exit: terminal.ExitUnknown, GoesOn: true, Due: rec.NextAttempt, Attempts: rec.Attempts, Sends: rec.Sends,
 		Error: &results.LineError{Code: "not_due", Message: "the next attempt is not due before " + rec.NextAttempt.UTC().Format(time.RFC3339)},
 	}, true
 }

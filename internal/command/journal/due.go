@@ -88,7 +88,7 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, cfg once
 	if err != nil {
 		return err
 	}
-	from, err := senderOf(ctx, ses, cfg)
+	from, err := session.SenderOf(ctx, ses, cfg)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, cfg once
 
 // prospect counts the acts of a resume that is not made.
 type prospect struct {
-	from                 *sender
+	from                 *session.Sender
 	restored, hasHeaders bool
 	now                  time.Time
 	held                 heldBack // the operations that stay held as restored
@@ -130,13 +130,13 @@ type prospect struct {
 // text returns what journal resume would do with a record: "send", "settle it", "hold it", "wait", "leave it" or "fail", with the reason. With --restored, an
 // operation held since a restore counts as released, if the client may send it.
 func (p *prospect) text(rec persist.Record) string {
-	lack := p.from.lacks(&rec)
+	lack := p.from.Lacks(&rec)
 	op := operation.OpOf(&rec, 0)
 	if p.restored {
 		released, is := acts.Released(op)
 		if is && lack.Need != acts.Nothing {
-			p.held.add(lackText(lack, &rec))
-			return "leave it held: " + lackText(lack, &rec)
+			p.held.add(session.LackText(lack, &rec))
+			return "leave it held: " + session.LackText(lack, &rec)
 		}
 		op = released
 	}
@@ -162,9 +162,9 @@ func (p *prospect) text(rec persist.Record) string {
 	omits := len(rec.Omitted) > 0 && !p.hasHeaders
 	switch {
 	case lack.Need != acts.Nothing && !(lack.Need == acts.Authorize && omits):
-		return "leave it: " + lackText(lack, &rec)
+		return "leave it: " + session.LackText(lack, &rec)
 	case omits:
-		return "fail: " + omittedText(&rec)
+		return "fail: " + session.OmittedText(&rec)
 	}
 	return "send"
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -38,7 +39,7 @@ func TestWouldText(t *testing.T) {
 	} {
 		known := profile.Draft07()
 		c.rec.Profile, c.rec.ProfileVersion, c.rec.Carrier, c.rec.Recipe = known.Name, known.Version, string(profile.Header), "v1"
-		if got := (&prospect{from: &sender{}, now: now}).text(c.rec); !strings.HasPrefix(got, c.want) {
+		if got := (&prospect{from: &session.Sender{}, now: now}).text(c.rec); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -33,7 +33,7 @@ func TestStuckSaysWhatWillBe(t *testing.T) {
 		t.Errorf("pending: %s%s", got.Out, got.Err)
 	}
 	commandtest.Run(t, args...).Want(t, terminal.ExitUnknown)
-	if got := stuck(); !strings.Contains(got.Out, "when settled") || !strings.Contains(got.Err, "held: 1; look at the server, and say what happened: oncehttp journal settle KEY@SEEN --happened (or --absent) --journal "+j) {
+	if got := stuck(); !strings.Contains(got.Out, "when settled") || !strings.Contains(got.Err, "held: 1; look at the server, and say what happened: oncehttp journal settle KEY@SEEN --happened --journal "+j+"; or --absent in its place") {
 		t.Errorf("held: %s%s", got.Out, got.Err)
 	}
 	got := commandtest.Run(t, "journal", "resume", "--restored", "idemp:o:1", "--journal", j).Want(t, terminal.ExitUnknown)

@@ -44,7 +44,7 @@ func resumeCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 		Short: "Finish what is pending",
 		Long: `Send what is pending and due, each with its own key and bytes and by the profile
 it was begun with, and print a line of JSON for each, as batch does. With KEY only
-those operations are sent. What is held is left alone: settle it. --dry-run shows
+those operations are sent (a whole key: no pattern). What is held is left alone: settle it. --dry-run shows
 what would be sent, and what keeps the rest from it; it is refused as the resume would be.
 
 --restored also sends what journal restored holds, as far as the server still knows the

@@ -158,7 +158,7 @@ func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel sel
 		return err
 	}
 	if held > 0 && !f.alerts.quiet && !f.alerts.wantsRejected() { // an alert is silent where it has found nothing
-		terminal.Say(s.Err, "held: %d; look at the server, and say what happened: oncehttp journal settle KEY@SEEN --happened (or --absent) --journal %s", held, ses.Place.Shell())
+		terminal.Say(s.Err, "held: %d; look at the server, and say what happened: oncehttp journal settle KEY@SEEN --happened --journal %s; or --absent in its place", held, ses.Place.Shell())
 	}
 	f.list.sayAbsent(s.Err)
 	a.sayUnsent(s.Err, needs)

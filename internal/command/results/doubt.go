@@ -174,17 +174,23 @@ func isSilent(status int, h http.Header, body []byte) bool {
 	return status == http.StatusOK && len(bytes.TrimSpace(body)) == 0 && h.Get("Location") == ""
 }
 
+// The doubts of answers that are no JSON, beside an element of XML.
+const (
+	soapFault  = "a fault of SOAP"
+	textBegins = "a text that begins with "
+)
+
 // doubtOfText returns what speaks against a success in a body that is no JSON: a fault of SOAP, another element of XML, or a first word such as
 // error. It returns "" if there is nothing.
 func doubtOfText(body []byte) string {
 	switch isXML := bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")); {
 	case isXML && bytes.Contains(body, []byte("Fault>")):
-		return "a fault of SOAP"
+		return soapFault
 	case isXML:
 		return doubtOfXML(body)
 	}
 	if first := wordsOf(string(body[:min(len(body), 64)])); len(first) > 0 && slices.Contains(doubtWords, first[0]) {
-		return fmt.Sprintf("a text that begins with %q", first[0])
+		return fmt.Sprintf(textBegins+"%q", first[0])
 	}
 	return ""
 }

@@ -60,6 +60,8 @@ func (a about) advice(text, doubt string, dropped bool) string {
 		return text + ": only its status says that " + a.these + " took effect; look whether that is so; " + laterDone
 	case ofMember && has && isInErrors(pointer):
 		return text + look + "; if not, say so: --declined " + words.ShellQuote(doubt) + countsThese + "; " + laterDone
+	case strings.HasPrefix(doubt, "<"), doubt == soapFault, strings.HasPrefix(doubt, textBegins): // no JSON, where a flag could look
+		return text + look
 	case !ofMember || !has:
 		return text + look + "; " + laterDone
 	case slices.ContainsFunc(wordsOf(value), isOpen):

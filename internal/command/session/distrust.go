@@ -34,7 +34,7 @@ func Distrusts(rec *persist.Record, prepared *persist.Record, now time.Time) str
 // settles it. journal is the value of --journal, quoted for a shell.
 func Distrusted(rec *persist.Record, why, journal string) results.Line {
 	return results.Line{
-		Key: rec.Key, Result: results.Unknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), Exit: terminal.ExitUnknown, Attempts: rec.Attempts, Sends: rec.Sends,
-		Error: &results.LineError{Code: results.CodeDistrusted, Message: why + "; look at the server, and say what happened: oncehttp journal settle " + words.ShellQuote(SeenKey(rec)) + " --happened (or --absent) --journal " + journal},
+		Key: rec.Key, Result: results.Unknown, Outcome: oncehttp.OutcomeUnknown.String(), Source: results.SourceName(oncehttp.SourceJournal), State: rec.State.String(), Exit: terminal.ExitUnknown, Attempts: rec.Attempts, Sends: rec.Sends,
+		Error: &results.LineError{Code: results.CodeDistrusted, Message: why + "; look at the server, and say what happened: oncehttp journal settle " + words.ShellQuote(SeenKey(rec)) + " --happened --journal " + journal + "; or --absent in its place"},
 	}
 }
