@@ -170,7 +170,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	b.rejected = sync.OnceValue(b.readRejected)
 	b.started = b.lockFolders(ctx)
 	defer b.started()
-	for _, check := range []func(context.Context, *batch, place.Place) error{f.checkLost, f.checkCopy, f.checkOtherKeys, f.checkLeft} {
+	for _, check := range []func(context.Context, *batch, place.Place) error{f.checkLost, f.checkOrigin, f.checkCopy, f.checkOtherKeys, f.checkLeft} {
 		if err := check(ctx, b, at); err != nil {
 			bar.finish()
 			return unsent(ctx, err)

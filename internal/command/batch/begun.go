@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
@@ -18,6 +19,32 @@ func (f *batchFlags) asBefore(ctx context.Context, ses *session.Session, origin 
 		return err
 	}
 	return f.asOrdered(ctx, ses, write)
+}
+
+// checkOrigin asks the user before a file is sent to a server to which none of the operations in the file's own journal went, though others did: --url may be mistyped, and
+// new rows would go to a wrong server. A dry run only prints the warning. It reads only the first records of the journal.
+func (f *batchFlags) checkOrigin(ctx context.Context, b *batch, at place.Place) error {
+	if !f.ownJournal || f.newJournal {
+		return nil
+	}
+	ses, _ := openExisting(at)
+	if ses == nil {
+		return nil // the run meets the error
+	}
+	defer ses.Close() // only read from
+	looked, other := 0, ""
+	for rec, err := range ses.Journal.List(ctx, persist.Query{AllAccounts: true}) {
+		if looked++; looked > session.KeyHeaderLook || err != nil && !persist.OfOneRecord(err) || err == nil && rec.Origin == b.survey.origin {
+			return nil
+		}
+		if err == nil {
+			other = rec.Origin
+		}
+	}
+	if other == "" {
+		return nil
+	}
+	return f.askNew(b, fmt.Sprintf("%s: its rows were sent to %s before, and none to %s: if --url is mistyped, new rows go to a wrong server", b.in.Name, other, b.survey.origin))
 }
 
 // asBegun returns an error for a batch that leaves out a flag about keys with which the operations of the journal at the same server were begun: --key-header, --profile

@@ -89,6 +89,8 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 			if warning := unreadNoted(b, in[path], path, err); warning != "" {
 				return f.askNew(b, warning)
 			}
+		case err != nil && path == b.in.Name+journalSuffix:
+			return f.askNew(b, fmt.Sprintf("%s: its own journal cannot be read: rows of the file may have been sent there: %v", b.in.Name, words.OneLine(err)))
 		case err != nil && strings.HasSuffix(path, journalSuffix):
 			unread++
 		case why != "":

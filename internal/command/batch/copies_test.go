@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -198,3 +199,41 @@ func TestBatchTooManyJournalsAsk(t *testing.T) {
 }
 
 const journalEnd = ".oncehttp.db"
+
+// TestOwnJournalThatCannotBeRead: a file whose own journal cannot be read, as without its --seal-key, asks before its rows are run with another one.
+func TestOwnJournalThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+	keys := commandtest.WriteFile(t, "seal.keys", "a:"+strings.Repeat("QUFB", 10)+"QUE=\n")
+	file := commandtest.WriteFile(t, "in.csv", "id\n1\n2\n")
+	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}"}
+	commandtest.Run(t, append(batch, "--seal-key", "@"+keys)...).Want(t, terminal.ExitOK)
+	got := commandtest.Run(t, append(batch, "--journal", filepath.Join(t.TempDir(), "new.db"))...).Want(t, terminal.ExitUsage)
+	if !strings.Contains(got.Err, file+": its own journal cannot be read: rows of the file may have been sent there: ") || !strings.Contains(got.Err, "give --seal-key @FILE") || s.Sends.Load() != 2 {
+		t.Errorf("%d sends: %s", s.Sends.Load(), got.Err)
+	}
+}
+
+// TestAnotherServerAsks: a file whose own journal knows another server alone asks before it is sent to this one.
+func TestAnotherServerAsks(t *testing.T) {
+	t.Parallel()
+	answer := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }
+	right, wrong := commandtest.Serve(t, answer), commandtest.Serve(t, answer)
+	file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
+	batch := func(url string, more ...string) commandtest.Ran {
+		return commandtest.Run(t, append([]string{"batch", file, "--url", url, "--key", "o:{id}"}, more...)...)
+	}
+	batch(right.URL).Want(t, terminal.ExitOK)
+	commandtest.WriteFile(t, file, "id\n1\n2\n")
+	for _, more := range [][]string{nil, {"--dry-run"}} {
+		got := batch(wrong.URL, more...).Want(t, terminal.ExitUsage)
+		if !strings.Contains(got.Err, "its rows were sent to "+right.URL+" before, and none to "+wrong.URL+": if --url is mistyped, new rows go to a wrong server") || wrong.Sends.Load() != 0 {
+			t.Errorf("%v: %d sends: %s", more, wrong.Sends.Load(), got.Err)
+		}
+	}
+	batch(right.URL).Want(t, terminal.ExitOK)
+	commandtest.WriteFile(t, file, "id\n1\n2\n3\n")
+	if batch(wrong.URL, "--new-journal").Want(t, terminal.ExitRefused); wrong.Sends.Load() != 1 || right.Sends.Load() != 2 {
+		t.Errorf("%d and %d sends", wrong.Sends.Load(), right.Sends.Load())
+	}
+}

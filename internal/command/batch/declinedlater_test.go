@@ -39,7 +39,7 @@ func TestDeclinedLater(t *testing.T) {
 	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n2\n")
 	commandtest.Run(t, batch(file)...).Want(t, terminal.ExitOK)
 	const was = "done (201) before this --declined: look at their answers; --generation 2 sends them once more, and only with --yes"
-	wants(commandtest.Run(t, batch(file, "--declined", "/status=ok", "--dry-run")...).Want(t, terminal.ExitOK), 2, "2 of the declined were done before this --declined: look at their answers; --generation 2 sends")
+	wants(commandtest.Run(t, batch(file, "--declined", "/status=ok", "--dry-run")...).Want(t, terminal.ExitOK), 2, "2 of the declined were done, or accepted, before this --declined: look at their answers, and ask the API what came of those accepted; --generation 2 sends")
 	for _, more := range [][]string{{"--declined", "/status=ok"}, nil} {
 		wants(commandtest.Run(t, batch(file, more...)...).Want(t, terminal.ExitRefused), 2, "2 "+of+" (201): they were "+was)
 	}
@@ -81,5 +81,25 @@ func TestGenerationOfRejected(t *testing.T) {
 	}
 	if n := s.Sends.Load(); n != 6 {
 		t.Errorf("%d sends, want 6", n)
+	}
+}
+
+// TestDeclinedAfterAccepted: rows told as accepted were not done: a later --declined says that they may still succeed, and no generation sends them without --yes.
+func TestDeclinedAfterAccepted(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = io.WriteString(w, `{"status":"pending"}`)
+	})
+	batch := []string{"batch", commandtest.WriteFile(t, "in.csv", "id\n1\n2\n"), "--url", s.URL, "--key", "o:{id}"}
+	commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
+	got := commandtest.Run(t, append(batch, "--declined", "/status=pending")...).Want(t, terminal.ExitRefused)
+	if !strings.Contains(got.Err, "2 declined (202): they were accepted (202) before this --declined, and may still succeed: ask the API what came of them; --generation 2 sends them once more, and only with --yes") {
+		t.Errorf("stderr %q", got.Err)
+	}
+	got = commandtest.Run(t, append(batch, "--generation", "2")...).Want(t, terminal.ExitRefused)
+	if !strings.Contains(got.Out, "generation 1 was accepted (202) before a --declined made a decline of it, and may still succeed: ask the API what came of it") || s.Sends.Load() != 2 {
+		t.Errorf("%d sends: %s", s.Sends.Load(), got.Out)
 	}
 }

@@ -343,7 +343,7 @@ func (d *dryRun) conclude() {
 // file any more, and operations held or of unknown outcome.
 func (d *dryRun) advise() {
 	if d.wasDone > 0 {
-		terminal.Say(d.streams.Err, "%d of the declined were done before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", d.wasDone, d.plan.generation+1)
+		terminal.Say(d.streams.Err, "%d of the declined were done, or accepted, before this --declined: look at their answers, and ask the API what came of those accepted; --generation %d sends them once more, and only with --yes", d.wasDone, d.plan.generation+1)
 	}
 	if d.hidden > 0 {
 		terminal.Say(d.streams.Err, "%d of the declined were sent more than once, and an earlier send may have taken effect: ask the API about them; --generation %d sends them once more, and only with --yes", d.hidden, d.plan.generation+1)

@@ -3,6 +3,7 @@ package batch
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/persist"
@@ -17,6 +18,8 @@ func (b *batch) judgeDeclined(rec *persist.Record, l *results.Line) {
 	}
 	next := cmp.Or(l.First, b.plan.generation+1)
 	switch {
+	case b.flags.WasDone(rec) && isAccepted(rec):
+		l.Was = fmt.Sprintf("they were accepted (%d) before this --declined, and may still succeed: ask the API what came of them; --generation %d sends them once more, and only with --yes", l.Status, next)
 	case b.flags.WasDone(rec):
 		l.Was = fmt.Sprintf("they were done (%d) before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", l.Status, next)
 	case b.flags.MayHideEffect(rec):
@@ -28,6 +31,9 @@ func (b *batch) judgeDeclined(rec *persist.Record, l *results.Line) {
 // --declined made its answer a refusal, or an earlier send of it may have taken effect. It returns "" if there is no reason.
 func (b *batch) whyKeptBack(rec *persist.Record) (row, rows string) {
 	switch {
+	case b.flags.WasDone(rec) && isAccepted(rec):
+		return "was accepted (%d) before a --declined made a decline of it, and may still succeed: ask the API what came of it; --yes sends the row once more",
+			"of them was accepted (%d) before a --declined made a decline of it, and may still succeed: ask the API what came of them; --yes sends them once more"
 	case b.flags.WasDone(rec):
 		return "was done (%d) before a --declined made a decline of it: look at its answer; --yes sends the row once more",
 			"of them was done (%d) before a --declined made a decline of it: look at their answers; --yes sends them once more"
@@ -37,6 +43,9 @@ func (b *batch) whyKeptBack(rec *persist.Record) (row, rows string) {
 	}
 	return "", ""
 }
+
+// isAccepted reports whether the API has answered that it took an operation on, so that it may still fail.
+func isAccepted(rec *persist.Record) bool { return rec.FinalStatus() == http.StatusAccepted }
 
 // isKeptBack reports whether a declined operation is not tried anew, for a reason of whyKeptBack and without --yes.
 func (b *batch) isKeptBack(rec *persist.Record) bool {

@@ -130,7 +130,7 @@ func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.
 		l.Error.Message += "; what differs: " + which
 		l.Differs = b.ofFlag(&rec, which)
 		standsOpen(l, &rec)
-		if b.flags.Declines.FinallyRefused(&rec) && !b.isKeptBack(&rec) {
+		if _, later := b.latest(ctx, r); b.flags.Declines.FinallyRefused(&rec) && !b.isKeptBack(&rec) && later <= generation {
 			l.Stands = results.StandsRefused
 			l.Error.Message += fmt.Sprintf("; that one was refused for certain: --generation %d sends this one under a new key", generation+1)
 		}
