@@ -174,7 +174,7 @@ func (l *leftRecord) tell(e *Error) *Error {
 	if e.Last == nil {
 		e.Last = l.failed.Last
 	}
-	if e.Said.verdict != operation.Final {
+	if e.Said.verdict == operation.NoEffect { // else others may send it by now
 		e.Outcome = l.failed.Outcome
 	}
 	return e

@@ -129,6 +129,9 @@ func TestCallLeavesForGood(t *testing.T) {
 					if !errors.As(got, &e) || !errors.Is(got, want) || why != nil && !errors.Is(got, why) || e.Attempts != 1 || !errors.Is(got, context.Canceled) {
 						t.Errorf("%v; want %v, after one attempt", got, want)
 					}
+					if !free1 && e.Outcome != oncehttp.OutcomeUnknown {
+						t.Errorf("its outcome is %v, and others may send it", e.Outcome)
+					}
 					if first.Status != 0 && (e.Answer == nil || e.Answer.Status != first.Status) {
 						t.Errorf("its answer is %v, want the %d", e.Answer, first.Status)
 					}
