@@ -322,7 +322,11 @@ func (d *dryRun) conclude() {
 			parts = append(parts, fmt.Sprintf("%d %s", n, c))
 		}
 	}
-	text := fmt.Sprintf("%s: %s: %s; %d would be sent", d.in.Name, words.Count(d.survey.rows, "row"), strings.Join(parts, ", "), d.shown)
+	text := d.in.Name + ": " + words.Count(d.survey.rows, "row")
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	text += fmt.Sprintf("; %d would be sent", d.shown)
 	if d.later > 0 {
 		text += fmt.Sprintf(", %d of them not before %s or later", d.later, d.until.UTC().Format(time.RFC3339))
 	}

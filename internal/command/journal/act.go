@@ -183,7 +183,7 @@ func (f *actFlags) ask(records []persist.Record, a act, s terminal.Streams) erro
 	case 1:
 		return s.Confirm(f.yes, warnings[0])
 	}
-	return s.Confirm(f.yes, fmt.Sprintf("%s, and %s", warnings[0], words.Count(len(warnings)-1, "more like it")))
+	return s.Confirm(f.yes, fmt.Sprintf("%s, and %d more like it", warnings[0], len(warnings)-1))
 }
 
 // knownText returns the known facts of an operation on one line: its key, state, request, whether it was sent, and its last answer.

@@ -293,7 +293,9 @@ func (st *Stats) print(w io.Writer, at place.Place) error {
 			fmt.Fprintf(&b, "  %-11s %d\n", s, n)
 		}
 	}
-	b.WriteString("results\n")
+	if len(st.Results) > 0 {
+		b.WriteString("results\n")
+	}
 	for _, r := range results.All() {
 		if n := st.Results[r]; n > 0 {
 			fmt.Fprintf(&b, "  %-11s %d%s\n", r, n, map[bool]string{true: ", settled as absent"}[r == results.Rejected])
