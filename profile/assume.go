@@ -97,10 +97,10 @@ func (p *Profile) Assume(name, value string) (*Profile, error) {
 // usualKeyMax bounds the length of a usual key, in bytes, at an API without a known key rule.
 const usualKeyMax = 64
 
-// UnusualKey reports whether an API without a known key rule may refuse the key: it has more than 64 bytes, or other characters
-// than letters, digits and -_.:=%~. It is false with a known rule, without keys, and with tokens.
-func (p *Profile) UnusualKey(key string) bool {
-	return p.Key == (KeyRule{}) && p.Carrier.Place != Nowhere && p.Token == nil && (len(key) > usualKeyMax || strings.Trim(key, lower+upper+digits+"-_.:=%~") != "")
+// UnusualKey reports whether the API of a profile without a known key rule may refuse the key: it has more than 64 bytes, or other
+// characters than letters, digits and -_.:=%~. It is false with a known rule, without keys, with tokens, and for a nil profile.
+func UnusualKey(p *Profile, key string) bool {
+	return p != nil && p.Key == (KeyRule{}) && p.Carrier.Place != Nowhere && p.Token == nil && (len(key) > usualKeyMax || strings.Trim(key, lower+upper+digits+"-_.:=%~") != "")
 }
 
 // orNothing joins names with commas; without any it returns "nothing".

@@ -99,7 +99,7 @@ func (t *toldCoverage) isNew(operation string) (isNew, last bool) {
 // lists only other endpoints. The first two are told once for a client, the last once for each endpoint; the last not where the API has no keys at all.
 func (n *notices) tellCoverage(ctx context.Context, s *request.Snapshot) {
 	rec := &s.Record
-	if !rec.Generated && s.Profile.Named() && s.Profile.UnusualKey(rec.Key) {
+	if !rec.Generated && s.Profile.Named() && profile.UnusualKey(s.Profile, rec.Key) {
 		n.told.key.Do(func() { n.tellKey(ctx, rec) })
 	}
 	switch {

@@ -90,6 +90,7 @@ func functions() map[string]any {
 		"persist.OfOneRecord":         persist.OfOneRecord,
 		"persist.ParseNeeds":          persist.ParseNeeds,
 		"persist.SplitAccount":        persist.SplitAccount,
+		"profile.UnusualKey":          profile.UnusualKey,
 		"persisttest.Check":           persisttest.Check,
 		"persisttest.Names":           persisttest.Names,
 		"persisttest.Run":             persisttest.Run,
