@@ -26,13 +26,14 @@ type alertFlags struct {
 	pending  int
 	rejected int
 	refused  int
+	unknown  int
 	quiet    bool
 }
 
 // bind binds the flags by which a command ends with an alert, an exit status for monitoring. The bounds on numbers are for the command stats alone: counts is true for
 // it.
 func (f *alertFlags) bind(fs *pflag.FlagSet, counts bool) {
-	f.held, f.pending, f.rejected, f.refused = -1, -1, -1, -1
+	f.held, f.pending, f.rejected, f.refused, f.unknown = -1, -1, -1, -1, -1
 	settings.BindAge(fs, &f.over, "fail-over", "end with status 6 where something is pending or held for longer than this, or was rejected and not done since; 0s: where anything is")
 	f.overSet = func() bool { return fs.Changed("fail-over") }
 	if counts {
@@ -40,14 +41,15 @@ func (f *alertFlags) bind(fs *pflag.FlagSet, counts bool) {
 		fs.IntVar(&f.pending, "fail-pending", -1, "end with status 6 where more than so many operations are pending (-1: never)")
 		fs.IntVar(&f.rejected, "fail-rejected", -1, "end with status 6 where more than so many operations were rejected and not done since (-1: never)")
 		fs.IntVar(&f.refused, "fail-refused", -1, "end with status 6 where more than so many operations ended as refused in the last hour, or since --since (-1: never)")
+		fs.IntVar(&f.unknown, "fail-unknown", -1, "end with status 6 where more than so many operations have ended and are unknown, such as by an answer too large for --declined (-1: never)")
 	}
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but what --fail-… finds, on stderr")
 }
 
 // check returns an error for a negative bound that the user gave; -1 means that none was given.
 func (f *alertFlags) check() error {
-	if min(f.held, f.pending, f.rejected, f.refused) < -1 {
-		return errors.New("--fail-held, --fail-pending, --fail-rejected and --fail-refused must not be negative")
+	if min(f.held, f.pending, f.rejected, f.refused, f.unknown) < -1 {
+		return errors.New("--fail-held, --fail-pending, --fail-rejected, --fail-refused and --fail-unknown must not be negative")
 	}
 	return nil
 }
@@ -67,6 +69,7 @@ type alert struct {
 	unsent  *persist.Record // the oldest that is due, that nobody has, and that was never sent
 	since   time.Time       // of the operations counted as refused
 	refused int             // ended since then as refused by the server
+	unknown int             // ended, with a result that nobody knows
 
 	// Of those forgotten without effect, and not done since.
 	rejected     int
@@ -138,6 +141,9 @@ func (a *alert) conclude(journal place.Place) error {
 	}
 	if f := a.flags; f.refused >= 0 && a.refused > f.refused {
 		found = append(found, fmt.Sprintf("%s refused by the server in the last %s, and --fail-refused is %d", words.Was(a.refused), view.Roughly(a.now.Sub(a.since)), f.refused))
+	}
+	if f := a.flags; f.unknown >= 0 && a.unknown > f.unknown {
+		found = append(found, fmt.Sprintf("%s unknown after their end, and --fail-unknown is %d; oncehttp journal list --result unknown --journal %s lists them, and what is pending", words.Was(a.unknown), f.unknown, journal.Shell()))
 	}
 	if len(found) == 0 {
 		return nil

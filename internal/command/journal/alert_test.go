@@ -46,7 +46,7 @@ func TestFailOver(t *testing.T) {
 			}
 		}
 	}
-	commandtest.Run(t, "journal", "stats", "--journal", j, "--fail-held", "-2").Usage(t, "oncehttp: --fail-held, --fail-pending, --fail-rejected and --fail-refused must not be negative")
+	commandtest.Run(t, "journal", "stats", "--journal", j, "--fail-held", "-2").Usage(t, "oncehttp: --fail-held, --fail-pending, --fail-rejected, --fail-refused and --fail-unknown must not be negative")
 }
 
 // The file is sound, whole, and readable by the collector; a bad place is said.

@@ -260,3 +260,24 @@ func TestFailRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestFailUnknown: what has ended and may be a decline, since its answer was too large for --declined, is counted, until the value of --declined is taken back.
+func TestFailUnknown(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"pad":"`+strings.Repeat("a", 2<<20)+`"}`)
+	})
+	file := commandtest.WriteFile(t, "in.csv", "id\na\nb\n")
+	journal := file + ".oncehttp.db"
+	commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--declined", "/status=failed")...).Want(t, terminal.ExitUnknown)
+	stats := func(most string) commandtest.Ran {
+		return commandtest.Run(t, "journal", "stats", "--quiet", "--journal", journal, "--fail-unknown", most)
+	}
+	if got := stats("1").Want(t, terminal.ExitFindings); !strings.Contains(got.Err, "2 were unknown after their end, and --fail-unknown is 1; oncehttp journal list --result unknown --journal "+journal+" lists them") {
+		t.Errorf("stderr %q", got.Err)
+	}
+	stats("2").Want(t, terminal.ExitOK)
+	commandtest.Run(t, "journal", "declined", "--forget", "/status=failed", "--journal", journal).Want(t, terminal.ExitOK)
+	stats("0").Want(t, terminal.ExitOK)
+}

@@ -40,7 +40,7 @@ func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selectio
 	if a.since = sel.since; a.since.IsZero() {
 		a.since = a.now.Add(-refusedFor)
 	}
-	if f.sums.Amount == "" && f.promFile == "" && f.alerts.refused < 0 {
+	if f.sums.Amount == "" && f.promFile == "" && max(f.alerts.refused, f.alerts.unknown) < 0 {
 		if done, err := a.counted(ctx, ses, sel); done || err != nil {
 			if err == nil && f.alerts.wantsRejected() {
 				_, err = a.lookAtRejected(ctx, ses, sel, s.Err)
@@ -53,7 +53,7 @@ func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selectio
 		return err
 	}
 	st, err := countRecords(ctx, ses, sel, &f.sums, a.now, a.add)
-	st.Declined = known
+	st.Declined, a.unknown = known, st.ended
 	if err == nil {
 		var all []forgotten.Operation
 		all, err = a.lookAtRejected(ctx, ses, sel, s.Err)
@@ -95,9 +95,9 @@ an amount of their requests, exactly, by class; of a request that was pruned it 
 what --keep-field has kept. Of a journal on a server it shows the size of its tables
 with their indexes, or of its keys, as the server counts them (MariaDB seconds later).
 
-For cron and monitoring: with --fail-over, --fail-held, --fail-pending, --fail-rejected
-and --fail-refused the status is 6 where they find something, which is said in a line on
-stderr; --quiet prints nothing else, and without a selection reads no record where the
+For cron and monitoring: with --fail-over, --fail-held, --fail-pending, --fail-rejected,
+--fail-refused and --fail-unknown the status is 6 where they find something, which is said
+in a line on stderr; --quiet prints nothing else, and without a selection reads no record where the
 journal has the numbers. Rejected is what the server refused as it is, by a 429 or a
 401, or what was not sent: the journal has forgotten it, and nobody goes on with it
 until it is run again (journal stuck --rejected). Among the results, rejected is what was
@@ -105,8 +105,9 @@ settled as absent, which the journal keeps. What Ctrl-C met before anything was 
 is interrupted, which no --fail-… counts. It is known for 30 days, to the user
 and machine that tried it if the journal lies on a server; --since leaves out older ones.
 Refused is an end: an answer such as 404 or 402, for good, in the last hour or since
---since. For its number the records are read. What has ended with an answer too large for
---declined is unknown, and no --fail-… counts it (list --state confirmed --result unknown).
+--since. Unknown is what has ended and may not have happened, such as by an answer too large
+for --declined, or what an event of the API contradicts (list --result unknown has it among
+what is pending). For these two numbers the records are read.
 --prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
 		Example: `  oncehttp journal stats --journal payments.db
   oncehttp journal stats --journal payments.db --since 1d --sum /amount --currency /currency --json
@@ -160,6 +161,7 @@ type Stats struct {
 	totals results.Totals
 	older  older
 	counts persist.Counts // of the unfinished ones, and of owed results
+	ended  int            // and unknown; what a person has abandoned is not
 	read   time.Time
 }
 
@@ -187,7 +189,11 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 			st.totals.AddRecord(rec, sel.declines.ClassOfRecord(rec), sums)
 		}
 		st.States[rec.State.String()]++
-		st.Results[sel.declines.ResultOfRecord(rec)]++
+		result := sel.declines.ResultOfRecord(rec)
+		st.Results[result]++
+		if rec.State.Final() && rec.State != persist.StateAbandoned && result == results.Unknown {
+			st.ended++
+		}
 		if status := answerStatus(rec); status != 0 {
 			st.Statuses[status]++
 		}
