@@ -320,6 +320,7 @@ func limiterOf(f func(origin string) Limiter) func(origin string) run.Limiter {
 		return nil
 	}
 	return func(origin string) run.Limiter {
+		// A nil Limiter must become a nil run.Limiter: no limit for this origin.
 		if limiter := f(origin); limiter != nil {
 			return limiter
 		}

@@ -188,9 +188,10 @@ func (e *Error) inner() *run.Error {
 	}
 }
 
-// errorOf converts an error of package run. It returns any other error as it is.
+// errorOf converts an error of package run. It returns any other error as it is. If err only wraps one of package run, the result
+// (around) has the text of err, and the converted error among those that it wraps.
 func errorOf(err error) error {
-	if err == nil { // before e, which escapes
+	if err == nil { // checked before e, since declaring e allocates memory
 		return nil
 	}
 	var e *run.Error

@@ -219,7 +219,7 @@ func (i instrumentInside) Attempt(ctx context.Context, begins *run.Event) (conte
 // Of implements run.Instrument. It returns the user's Instrument.
 func (i instrumentInside) Of() any { return i.of }
 
-// endInside converts the function of an end for package run; nil stays nil.
+// endInside converts the function by which an Instrument ends a run or an attempt, for package run; nil stays nil.
 func endInside(end func(Event)) func(*run.Event) {
 	if end == nil {
 		return nil

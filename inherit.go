@@ -71,7 +71,7 @@ func InheritKeyBy(p *profile.Profile, principal func(*http.Request) string) func
 	}
 }
 
-// refuseInbound answers a request whose key cannot be bound (RFC 9457).
+// refuseInbound answers an incoming request whose idempotency key cannot be used, with a problem in JSON (RFC 9457).
 func refuseInbound(w http.ResponseWriter, status int, detail string) {
 	body, _ := json.Marshal(map[string]any{"status": status, "title": http.StatusText(status), "detail": detail}) // texts and a number
 	w.Header().Set("Content-Type", "application/problem+json")

@@ -243,7 +243,9 @@ func isJSONKey(newKey func(*http.Request) (Key, error)) bool {
 	return reflect.ValueOf(newKey).Pointer() == reflect.ValueOf((*jsonKey)(nil).make).Pointer()
 }
 
-// make returns the key of a request. For nil it only checks the scope and the pointers.
+// make returns the key of a request. For nil it only checks the scope and the pointers. For newKeyOf it notes in the request's
+// context, as a madeKey, that the key comes from the business, or that the body could not be read (unread): the request may
+// then be one that has a key.
 func (k *jsonKey) make(req *http.Request) (Key, error) {
 	if err := k.check(); err != nil || req == nil {
 		return "", err
@@ -278,8 +280,8 @@ func (k *jsonKey) make(req *http.Request) (Key, error) {
 	return k.scope.Key(parts...), nil
 }
 
-// parts returns the values of a body at the pointers. Without a value at any of them the error
-// is ErrNoKey.
+// parts returns the values of a body at the pointers. The error matches ErrNoKey if nothing is at any of them, so that the body
+// names no business at all. A value that is missing beside others is another error.
 func (k *jsonKey) parts(body []byte, made *madeKey) ([]string, error) {
 	parts := make([]string, len(k.pointers))
 	var missing []error
@@ -291,7 +293,7 @@ func (k *jsonKey) parts(body []byte, made *madeKey) ([]string, error) {
 		case len(texts) == 0 || texts[0] == "":
 			missing = append(missing, fmt.Errorf("the body has no value at %s that a key could be made of", pointer))
 			if len(texts) > 0 {
-				parts[i] = pointer // something is there
+				parts[i] = pointer // a value is there, though none for a key: so this is not ErrNoKey
 			}
 		default:
 			parts[i] = texts[0]
@@ -348,7 +350,8 @@ type madeKey struct {
 
 type madeKeyName struct{}
 
-// newKeyOf converts Config.NewKey for package run; nil stays nil.
+// newKeyOf converts Config.NewKey for package run; nil stays nil. A function of KeyFromJSON tells more than the key: it fills the
+// madeKey in the request's context.
 func newKeyOf(f func(*http.Request) (Key, error)) func(*http.Request) (run.MadeKey, error) {
 	if f == nil {
 		return nil

@@ -35,7 +35,7 @@ type sideBurst struct {
 
 // runAgainst compares this checkout with another. Three processes alternate: the
 // other checkout, the other checkout a second time, and this one. The difference
-// of the first two is noise; only a greater loss counts. A loss is a missed target in
+// of the first two is noise; only a greater loss counts. A loss becomes a missed target in
 // the report. The error says that something could not be measured.
 func runAgainst(b *bench) error {
 	here, err := moduleDir()
@@ -161,7 +161,7 @@ func (s *side) stop() {
 func (b *bench) compareCell(c cell, sides []*side, url string) error {
 	d := pick(b, 1500*time.Millisecond, 50*time.Millisecond)
 	rates, p50, allocs := make([]samples, len(sides)), make([]samples, len(sides)), make([]samples, len(sides))
-	for round := range b.rounds {
+	for round := range b.rounds { // each begins with another side
 		for k := range sides {
 			i := (round + k) % len(sides)
 			if _, err := sides[i].burst(c.workers, d/8, url); err != nil { // fills pools and caches
@@ -183,6 +183,7 @@ func (b *bench) compareCell(c cell, sides []*side, url string) error {
 	}
 	if c.workers == 1 {
 		noise := p50[again].over(p50[other])
+		// A time is better if it is smaller, so its limit is the inverse of the floor.
 		b.atMost(c.group()+": p50, this of the other (limit: the noise)", "", 1/noiseFloor(noise), p50[this].over(p50[other]))
 		return nil
 	}

@@ -56,7 +56,7 @@ func runBatch(b *bench) error {
 		return err
 	}
 	defer server.stop()
-	for _, c := range []batchCase{
+	for _, c := range []batchCase{ // the server's delay, the rows, the program to compare with, and the least share of its rate
 		{delayUsual, cmp.Or(b.rows, pick(b, 12_000, 200)), "plain", 0.9},
 		{0, cmp.Or(b.rows, pick(b, 60_000, 300)), "do", 0.85},
 	} {
@@ -68,7 +68,7 @@ func runBatch(b *bench) error {
 }
 
 // runBatchCase alternates the batch, its rerun, and the two programs over one file, and records figures and targets. command is
-// the path of the oncehttp command. Each round has new journals.
+// the path of the oncehttp command. Each round has new journals. The rerun has the batch's journal and finds every row done there.
 func runBatchCase(b *bench, command string, server *server, c batchCase) error {
 	file := filepath.Join(b.dir, "rows.csv")
 	if err := writeRows(file, c.rows); err != nil {

@@ -50,9 +50,10 @@ func runBodies(b *bench) error {
 				return nil
 			}
 			peaks[i] = append(peaks[i], w.Peak)
-			if i < 2 {
+			if i < 2 { // these two hold the whole body before the call, so how much is read says nothing
 				continue
 			}
+			// bigBody is the client's limit.
 			if err := runSelf(b, &w, "role-body", server.payURL(0), way, dir, strconv.Itoa(bigBody+1)); err != nil {
 				return err
 			}
@@ -127,7 +128,7 @@ func bodyRole(args []string) error {
 	return printJSON(weighed{Peak: float64(peak-before) / float64(size), Read: src.read})
 }
 
-// sendBody sends size bytes of src in one of bodyWays.
+// sendBody sends size bytes of src in one of bodyWays: the first two read them into memory before, the third tells the length in advance.
 func sendBody(do func(*http.Request) (*http.Response, error), url, way string, src *source, size int64) error {
 	var body io.Reader = src
 	if ways := bodyWays(); way == ways[0] || way == ways[1] {
@@ -151,7 +152,8 @@ func sendBody(do func(*http.Request) (*http.Response, error), url, way string, s
 // source is a body of left more bytes, which are hard to compress; read counts the bytes read so far.
 type source struct{ left, read int64 }
 
-// Read fills p with the next bytes, which look random and are the same in each run. After the last one it returns io.EOF.
+// Read fills p with the next bytes: they look random, and are the same in each run. After the last one it returns io.EOF. s.left counts the bytes
+// to come, s.read those already given.
 func (s *source) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF

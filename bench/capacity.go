@@ -40,7 +40,8 @@ type capacity struct {
 	failed []error
 }
 
-// runCapacity measures a rate of operations for a time, beside ended keys. Without -capacity it measures nothing.
+// runCapacity measures whether a steady rate of operations can be kept up for a time, with a journal that already has many keys of ended operations.
+// Without -capacity it measures nothing.
 func runCapacity(b *bench) error {
 	length, ended := b.capacity, int64(b.ended)
 	if b.tiny {
@@ -56,7 +57,7 @@ func runCapacity(b *bench) error {
 	})
 }
 
-// run makes the journal, fills it, and calls for a time.
+// run makes a sealed (encrypted) journal in the database at dsn, fills it with ended keys, and makes calls for the time length. It measures them.
 func (c *capacity) run(dsn string, length time.Duration, ended int64) error {
 	api := httptest.NewServer(http.HandlerFunc(c.pay))
 	defer api.Close()
@@ -104,7 +105,7 @@ func (c *capacity) pay(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, answerBody)
 }
 
-// fill leaves n keys in the table, as they are after their answers were swept: one real row, copied under other ids.
+// fill leaves n keys of ended operations in the table, without their answers, as a sweep leaves them: one real row, copied under other ids.
 func (c *capacity) fill(url string, n int64) error {
 	if err := c.call(url, 0); err != nil {
 		return err
@@ -112,7 +113,7 @@ func (c *capacity) fill(url string, n int64) error {
 	if err := c.client.Flush(c); err != nil {
 		return err
 	}
-	if _, err := c.client.Prune(c, oncehttp.Keeping{KeepAnswer: -1}); err != nil {
+	if _, err := c.client.Prune(c, oncehttp.Keeping{KeepAnswer: -1}); err != nil { // -1: answers of any age go
 		return err
 	}
 	var columns []string
@@ -120,7 +121,7 @@ func (c *capacity) fill(url string, n int64) error {
 		fleetSchema).Scan(&columns); err != nil {
 		return err
 	}
-	values := slices.Clone(columns)
+	values := slices.Clone(columns) // SQL for each column of a copy; a column's own name copies its value
 	for i, name := range values {
 		switch name {
 		case "id":
@@ -221,27 +222,27 @@ func (c *capacity) measure(url string, length time.Duration, ended int64) error 
 	if err != nil {
 		return err
 	}
-	c.took, c.failed = nil, nil
+	c.took, c.failed = nil, nil // without the call of fill
 	sweeping, stop := context.WithCancel(c)
 	swept := make(chan int64, 1)
 	go func() { swept <- c.sweep(sweeping, length/60) }()
 	sentBefore, busy, began := c.sent.Load(), processorTime(), time.Now()
 	var calls sync.WaitGroup
-	free := make(chan struct{}, capacityCallers)
+	slots := make(chan struct{}, capacityCallers) // one entry for each call under way
 	late := int64(0)
 	interval := time.Second / time.Duration(c.rate)
 	n, slice := int64(0), 1
 	for due := began; time.Since(began) < length && c.Err() == nil; due = due.Add(interval) {
 		time.Sleep(time.Until(due))
 		select {
-		case free <- struct{}{}:
-		default:
+		case slots <- struct{}{}:
+		default: // all callers wait, so this call begins late
 			late++
-			free <- struct{}{}
+			slots <- struct{}{}
 		}
 		n++
 		number := n
-		calls.Go(func() { _ = c.call(url, number); <-free })
+		calls.Go(func() { _ = c.call(url, number); <-slots })
 		if slice < 10 && time.Since(began) > length*time.Duration(slice)/10 {
 			c.slice(group, slice)
 			slice++
@@ -290,7 +291,7 @@ func (c *capacity) sweep(ctx context.Context, every time.Duration) (all int64) {
 				c.failed = append(c.failed, fmt.Errorf("sweep: %w", err))
 				c.mu.Unlock()
 			}
-			if err != nil || n < 10_000 {
+			if err != nil || n < 10_000 { // after a larger sweep more may be due already
 				break
 			}
 		}

@@ -53,7 +53,7 @@ func (c *chart) lines(r *report) (map[string]plotter.XYs, []string) {
 	var names []string
 	for _, s := range r.Sections {
 		for _, f := range s.Figures {
-			if f.Chart != c.name || (c.logY && f.Median <= 0) {
+			if f.Chart != c.name || (c.logY && f.Median <= 0) { // a logarithmic axis has no place for zero
 				continue
 			}
 			if lines[f.Name] == nil {
@@ -68,7 +68,7 @@ func (c *chart) lines(r *report) (map[string]plotter.XYs, []string) {
 	return lines, names
 }
 
-// draw writes the chart as a file; its ending sets the format.
+// draw writes the chart to a file at path. The extension of path sets the format. lines has the points of each line by its name, names their order.
 func (c *chart) draw(lines map[string]plotter.XYs, names []string, path string) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, c.x, c.y

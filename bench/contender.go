@@ -37,9 +37,9 @@ type burst struct {
 	times []time.Duration // of each operation
 }
 
-// drive lets workers do operations with one of the compared programs for the time d, one after another each, and flushes them. It returns the rate,
-// the processor time and the time of each operation. next holds the number of the latest payment and is advanced. The first error ends all workers
-// and is returned.
+// drive lets workers do operations with one of the compared programs for the time d, one after another each, and waits until all are durable (flush;
+// nil if they need no wait). It returns the rate, the processor time and the time of each operation. next holds the number of the latest payment and is
+// advanced. The first error ends all workers and is returned.
 func (l *contender) drive(ctx context.Context, workers int, d time.Duration, url string, next *atomic.Int64) (burst, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -158,7 +158,8 @@ func ids(prefix string, n int) []string {
 	return list
 }
 
-// scatter spreads numbers over 63 bits without order. It is no source of randomness: equal n give equal results.
+// scatter spreads numbers over 63 bits without order, by the multiplications and shifts of a usual hash. It is no source of randomness: equal n give
+// equal results.
 func scatter(n int64) uint64 {
 	x := uint64(n) * 0x9e3779b97f4a7c15
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
@@ -210,8 +211,8 @@ func naiveContender(dir string) (*contender, error) {
 	}, nil
 }
 
-// rawContender returns the fastest program possible with the same promise, as the limit for comparison. Its log has no index: an operation waits
-// until its first entry is durable, and not for the second.
+// rawContender returns the fastest program possible with the promise of oncehttp, that an operation is durable before it is sent, as the limit for
+// comparison. Its log has no index: an operation waits until its first entry is durable, and not for the second, its answer.
 func rawContender(dir string) (*contender, error) {
 	log, err := openRawLog(filepath.Join(dir, "raw.log"), fdatasync)
 	if err != nil {

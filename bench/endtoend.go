@@ -67,6 +67,7 @@ func onField(b *bench, run func(f *field) error) error {
 func runEndToEnd(b *bench) error {
 	return onField(b, func(f *field) error {
 		d := pick(b, 1500*time.Millisecond, 60*time.Millisecond)
+		// The server's delay, the workers, and the least ratios to the rates of plain net/http and of the raw log.
 		for _, c := range []cell{{delayUsual, 64, 0.95, 0.97}, {delayUsual, 256, 0.90, 0.97}, {0, 64, 0.60, 0.80}} {
 			if err := f.runCell(c, b.rounds, d); err != nil {
 				return err
@@ -102,8 +103,8 @@ const (
 	peersAt // from here on
 )
 
-// openContenders opens all contenders, the programs to be compared, in the order of their indexes. With an error it returns those that were opened;
-// the caller closes them in any case. Without PostgreSQL the job queue River is marked as missing.
+// openContenders opens all contenders, the programs to be compared, in the order of their indexes (plainAt and so on). With an error it returns those
+// that were opened; the caller closes them in any case. Without PostgreSQL the job queue River is marked as missing.
 func openContenders(b *bench, dir string) ([]*contender, error) {
 	contenders := []*contender{plainContender()}
 	for _, o := range []struct{ ownKeys, same bool }{{true, false}, {false, false}, {false, true}} {
@@ -148,7 +149,7 @@ func (f *field) rounds(n int, run func(i int, l *contender) error) error {
 }
 
 // runCell measures the throughput of all contenders under one load, in n rounds of the time d each, and records figures and
-// targets.
+// targets. A load without a target (0) is measured for the chart only.
 func (f *field) runCell(c cell, n int, d time.Duration) error {
 	url := f.server.payURL(c.delay)
 	rates, syncs, cpu := make([]samples, len(f.contenders)), make([]samples, len(f.contenders)), make([]samples, len(f.contenders))
@@ -158,7 +159,7 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 		}
 		before := statsOf(l)
 		did, err := l.drive(f, c.workers, d, url, &f.next)
-		if after := statsOf(l); after.Syncs > 0 {
+		if after := statsOf(l); after.Syncs > 0 { // 0: it has no bolt journal
 			syncs[i] = append(syncs[i], float64(after.Syncs-before.Syncs)/float64(len(did.times)))
 		}
 		rates[i], cpu[i] = append(rates[i], did.rate), append(cpu[i], micros(did.cpu))
@@ -187,7 +188,7 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 	f.atLeast(c.group()+": oncehttp + bolt of plain net/http", "", c.target, rates[onceAt].over(rates[plainAt]))
 	f.atLeast(c.group()+": oncehttp + bolt of the raw log", "", c.raw, rates[onceAt].over(rates[rawAt]))
 	f.atLeast(c.group()+": the same bytes of distinct ones, generated keys", "", 0.95, rates[sameAt].over(rates[generatedAt]))
-	for i, l := range f.contenders[peersAt:] {
+	for i, l := range f.contenders[peersAt:] { // the peers are other libraries with a similar promise
 		if l.missing {
 			continue
 		}

@@ -66,7 +66,7 @@ func runFleet(b *bench) error {
 			return err
 		}
 		defer func() { _ = queue.close() }()
-		for _, s := range []fleetSize{{64, pick(b, int64(6000), 200)}, {256, pick(b, int64(15000), 300)}} {
+		for _, s := range []fleetSize{{64, pick(b, int64(6000), 200)}, {256, pick(b, int64(15000), 300)}} { // requests at a time, and operations
 			if err := runDrain(b, s, url, []*drainer{once, queue}); err != nil {
 				return err
 			}
@@ -273,7 +273,7 @@ func onceDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	return &drainer{
 		name: "oncehttp Run + postgres",
 		fill: func(ctx context.Context, url string, n int64) error {
-			client, err := oncehttp.New(oncehttp.Config{Journal: journal, Origins: []string{}})
+			client, err := oncehttp.New(oncehttp.Config{Journal: journal, Origins: []string{}}) // it only enqueues, and sends to nobody
 			if err != nil {
 				return err
 			}
@@ -285,7 +285,7 @@ func onceDrainer(ctx context.Context, dsn string) (*drainer, error) {
 			if err != nil {
 				return 0, err
 			}
-			return took, checkCount(ctx, db, "SELECT count(*) FROM "+fleetSchema+".record WHERE state = 2 AND answer IS NOT NULL", n)
+			return took, checkCount(ctx, db, "SELECT count(*) FROM "+fleetSchema+".record WHERE state = 2 AND answer IS NOT NULL", n) // 2: confirmed
 		},
 		close: func() error {
 			pool.CloseIdleConnections()
@@ -349,7 +349,7 @@ func fillRecords(ctx context.Context, db *pgxpool.Pool, client *oncehttp.Client,
 	for i, c := range values {
 		switch c {
 		case "id":
-			values[i] = "substr(sha256(k), 1, 14) || substr(id, 15)"
+			values[i] = "substr(sha256(k), 1, 14) || substr(id, 15)" // an id is a hash of the key and then one of the account; only the key is new
 		case "seq":
 			values[i] = "nextval('" + fleetSchema + ".record_seq')"
 		case "op_key":

@@ -29,7 +29,7 @@ func (f *field) runLone(delay time.Duration) error {
 	group := fmt.Sprintf("%d ms server, 1 worker", delay.Milliseconds())
 	n, d := f.bench.rounds, pick(f.bench, 500*time.Millisecond, 50*time.Millisecond)
 	if delay > 0 {
-		n, d = min(n, 3), max(d, 12*delay)
+		n, d = min(n, 3), max(d, 12*delay) // a slow server: fewer rounds, of about twelve operations at least
 	}
 	pair, err := openPair(filepath.Join(f.dir, "pair"), f.contenders[plainAt])
 	if err != nil {
@@ -107,7 +107,7 @@ func openPair(path string, plain *contender) (*pair, error) {
 // measure returns the median time of a pair over the time d, with a request after
 // each. size is the number of bytes of one commit.
 func (p *pair) measure(size int, d time.Duration, url string, next *atomic.Int64) (time.Duration, error) {
-	pages := min(max(size-metaBytes, metaBytes), pairBytes/4)
+	pages := min(max(size-metaBytes, metaBytes), pairBytes/4) // the commit without its meta page: one page at least
 	var times []time.Duration
 	for began := time.Now(); time.Since(began) < d; {
 		start := time.Now()
@@ -124,7 +124,7 @@ func (p *pair) measure(size int, d time.Duration, url string, next *atomic.Int64
 
 // commit writes as one commit of bolt does: pages bytes of data and a sync, then the meta page and another sync.
 func (p *pair) commit(pages int) error {
-	if p.at+int64(pages) > pairBytes {
+	if p.at+int64(pages) > pairBytes { // at the end of the file it begins again, behind the meta page
 		p.at = metaBytes
 	}
 	if _, err := p.file.WriteAt(p.buf[:pages], p.at); err != nil {

@@ -149,7 +149,7 @@ func leastContender(wire http.RoundTripper) *contender {
 	})
 }
 
-// restyContender2 returns one of the compared programs: it sends payments by resty v2; it takes over c.
+// restyContender2 returns one of the compared programs: it sends payments by resty v2 through c. Version 2 has nothing to close.
 func restyContender2(c *resty2.Client) *contender {
 	return &contender{name: "resty v2", do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
@@ -161,7 +161,7 @@ func restyContender2(c *resty2.Client) *contender {
 	}}
 }
 
-// restyContender3 returns one of the compared programs: it sends payments by resty v3; it takes over c.
+// restyContender3 returns one of the compared programs: it sends payments by resty v3 through c. Its close closes c.
 func restyContender3(c *resty3.Client) *contender {
 	return &contender{name: "resty v3", do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
@@ -193,7 +193,7 @@ func runLayer(b *bench) error {
 			return err
 		}
 		for i, l := range contenders {
-			if len(names) < len(contenders) {
+			if len(names) < len(contenders) { // in the first round
 				names, times, cpu, allocs = append(names, l.name), append(times, nil), append(cpu, nil), append(allocs, nil)
 			}
 			ns, busy, mallocs, err := l.repeat(ops)
@@ -212,7 +212,7 @@ func runLayer(b *bench) error {
 		b.add(group, name, "CPU ns/op", cpu[i])
 		b.add(group, name, "allocs/op", allocs[i])
 	}
-	for i, what := range []string{"generated keys", "business keys"} {
+	for i, what := range []string{"generated keys", "business keys"} { // contenders 2 and 3, compared with 1
 		b.atMost("oncehttp with journal, "+what+": time of go-retryablehttp's StandardClient", "", 1, times[2+i].over(times[1]))
 		// Rounded, as in Go's own benchmarks: a journal's map grows now and then.
 		b.atMost("oncehttp with journal, "+what+": allocations beyond go-retryablehttp's StandardClient", "", 0, allocs[2+i].minus(allocs[1]).rounded())
@@ -227,14 +227,14 @@ func runLayer(b *bench) error {
 		return err
 	}
 	var next atomic.Int64
-	return profileContender(b, contenders[3], 1, layerURL, &next)
+	return profileContender(b, contenders[3], 1, layerURL, &next) // oncehttp with business keys
 }
 
 // repeat does ops operations one after another, after some to fill caches and pools. It returns the figures of one
 // operation: time and processor time in ns (garbage collection included), and allocations.
 func (l *contender) repeat(ops int64) (ns, cpu, mallocs float64, err error) {
 	for n := range ops / 10 { // fills caches and pools
-		if err := l.do(layerURL, -1-n); err != nil {
+		if err := l.do(layerURL, -1-n); err != nil { // negative: other payments than the measured ones
 			return 0, 0, 0, err
 		}
 	}

@@ -62,7 +62,7 @@ func (l *rawLog) later(entry []byte) {
 	l.mu.Unlock()
 }
 
-// append adds an entry and returns once it is durable, or its write has failed.
+// append adds an entry and returns once it is durable, or its write has failed. If no caller leads (writes for all that wait), this one does.
 func (l *rawLog) append(entry []byte) error {
 	l.mu.Lock()
 	l.enter(entry)
@@ -70,19 +70,19 @@ func (l *rawLog) append(entry []byte) error {
 	g, lead := l.group, !l.leading
 	l.leading = true
 	l.mu.Unlock()
-	if lead || <-g.wake {
+	if lead || <-g.wake { // true: this caller has to lead; false, since closed: the entry was written
 		l.lead()
 	}
 	return g.err
 }
 
-// lead writes and syncs the entries of the callers that wait, and lets one of the next callers do the same. The lock is not held; only one caller
-// does this at a time.
+// lead writes and syncs the entries of the callers that wait (the group), ends their wait by closing wake, and lets one of the callers that came
+// meanwhile do the same. The lock is not held; only one caller does this at a time.
 func (l *rawLog) lead() {
 	l.gather()
 	g, buf := l.group, l.buf
 	l.group = &group{wake: make(chan bool, 1)}
-	l.buf, l.spare, l.waiters = l.spare[:0], nil, 0
+	l.buf, l.spare, l.waiters = l.spare[:0], nil, 0 // the two buffers take turns
 	l.mu.Unlock()
 	if _, g.err = l.file.Write(buf); g.err == nil {
 		g.err = l.sync(l.file)
@@ -107,7 +107,7 @@ func (l *rawLog) gather() {
 	for range 8 {
 		runtime.Gosched()
 		l.mu.Lock()
-		if l.waiters <= joined+1 {
+		if l.waiters <= joined+1 { // nobody or one has come: to wait for more does not pay
 			return
 		}
 		joined = l.waiters

@@ -76,11 +76,11 @@ func (r *report) last() *sectionReport { return r.Sections[len(r.Sections)-1] }
 // end notes the duration of the section that ends.
 func (r *report) end(d time.Duration) { r.last().Seconds = d.Round(time.Millisecond).Seconds() }
 
-// add records a figure outside of charts. Without samples it records nothing.
+// add records a figure in the row name and the column what of the table group, and in no chart. Without samples it records nothing.
 func (b *bench) add(group, name, what string, s samples) { b.point("", group, name, what, 0, s) }
 
-// point records a figure (a row and a column of the table group) with its samples, and as a point at x of a chart; chart "" means none. Without
-// samples it records nothing.
+// point records a figure with its samples: in the row name and the column what of the table group, and as a point at x of a chart; chart "" means
+// none. Without samples it records nothing.
 func (b *bench) point(chart, group, name, what string, x float64, s samples) {
 	if len(s) == 0 {
 		return
@@ -91,7 +91,7 @@ func (b *bench) point(chart, group, name, what string, x float64, s samples) {
 	})
 }
 
-// blank records a figure without samples, so that the table shows it as missing.
+// blank records a figure without samples in the row name and the column what of the table group, so that the table shows it as missing.
 func (b *bench) blank(group, name, what string) {
 	last := b.report.last()
 	last.Figures = append(last.Figures, figure{Group: group, Name: name, What: what})
@@ -102,12 +102,12 @@ func (b *bench) note(format string, args ...any) {
 	b.report.last().Notes = append(b.report.last().Notes, fmt.Sprintf(format, args...))
 }
 
-// atLeast records a target: the median of s must be limit or more. Without samples it is missed.
+// atLeast records a target: the median of s must be limit or more. Without samples it is missed. unit is printed directly after the numbers.
 func (b *bench) atLeast(name, unit string, limit float64, s samples) {
 	b.target(target{Name: name, Unit: unit, Limit: limit, AtLeast: true, Samples: s})
 }
 
-// atMost records a target: the median of s must be limit or less. Without samples it is missed.
+// atMost records a target: the median of s must be limit or less. Without samples it is missed. unit is printed directly after the numbers.
 func (b *bench) atMost(name, unit string, limit float64, s samples) {
 	b.target(target{Name: name, Unit: unit, Limit: limit, Samples: s})
 }

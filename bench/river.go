@@ -35,7 +35,8 @@ type payWorker struct {
 	waiting sync.Map // of N to chan error
 }
 
-// Work implements river.Worker. It sends the payment of the job, and gives the result to the goroutine that waits for it, if there is one.
+// Work implements river.Worker. It sends the payment of the job, and gives the result to the goroutine that waits for it, if there is one: w.waiting
+// has the channel of that goroutine by the number of the payment.
 func (w *payWorker) Work(ctx context.Context, job *river.Job[payArgs]) error {
 	req, err := newPayment(job.Args.URL, job.Args.N)
 	if err == nil {

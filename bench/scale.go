@@ -51,7 +51,8 @@ func runScale(b *bench) error {
 	return scaleReuse(b, book, million)
 }
 
-// buildScale creates the journal at path: million finished records, then as many pending ones. It is closed afterwards.
+// buildScale creates the journal at path: million finished records, then as many pending ones. It is closed afterwards. In a tiny run million is
+// less than its name says. next numbers the payments.
 func buildScale(b *bench, path string, million int64, next *atomic.Int64) error {
 	book, err := openBook(path, businessKeys, next)
 	if err != nil {
@@ -104,13 +105,13 @@ func openRole(args []string) error {
 	return printJSON(opened{took.Seconds(), anon, peak})
 }
 
-// scaleOpen measures the opening of the journal in a new process, with the file in the page cache and without. Nothing else may
-// have it open.
+// scaleOpen measures the opening of the journal in a new process, without the file in the page cache (cold) and with it (warm). Nothing else
+// may have it open.
 func scaleOpen(b *bench, path string) error {
 	var warm, cold, anon, peak, left samples
 	for range b.rounds {
 		var o opened
-		stayed, err := chill(path)
+		stayed, err := chill(path) // the share of the file that is still cached
 		if err != nil {
 			b.note("a cold open is not measured: %v", err)
 			return nil
@@ -158,8 +159,8 @@ func liveHeap() float64 {
 	return float64(m.HeapAlloc) / mebi
 }
 
-// scaleList measures an iteration over all pending records, and the growth of the heap meanwhile. Other than million records are
-// an error.
+// scaleList measures an iteration over all pending records, and the growth of the heap meanwhile. million is their number (less in a tiny run);
+// to find another number is an error.
 func scaleList(b *bench, book *book, million int64) error {
 	before := liveHeap()
 	var most float64
@@ -183,7 +184,7 @@ func scaleList(b *bench, book *book, million int64) error {
 	return nil
 }
 
-// sweepAll returns limits by which Sweep removes finished records of any age completely, most at a time.
+// sweepAll returns limits by which Sweep removes finished records of any age completely (-1 keeps nothing), and at most as many as most.
 func sweepAll(most int64) persist.Limits {
 	l := persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1}
 	l.Max = int(most)
@@ -192,8 +193,8 @@ func sweepAll(most int64) persist.Limits {
 
 const sweepCallers = 16
 
-// scaleSweep removes the finished records in as many parts as there are rounds,
-// while callers begin records; and measures the same callers without a sweep.
+// scaleSweep removes the finished records in as many parts as there are rounds, while callers begin records; and
+// measures the same callers without a sweep. million is the number of finished records, less in a tiny run.
 func scaleSweep(b *bench, book *book, million int64) error {
 	var alone, beside, longest, rate samples
 	part := million / int64(b.rounds)
@@ -270,7 +271,7 @@ func beginUntil(ctx context.Context, book *book, done <-chan struct{}) ([]time.D
 		})
 	}
 	wg.Wait()
-	<-done
+	<-done // after an error, too: what closes done still uses the journal
 	var all []time.Duration
 	for _, t := range times {
 		all = append(all, t...)
@@ -320,7 +321,7 @@ func scaleDrain(b *bench, book *book) error {
 	return nil
 }
 
-// scaleReuse begins as many records as were removed, and measures the growth of the file: it should use the free space in it.
+// scaleReuse begins million records, less than were removed before, and measures the growth of the file: it should use the free space in it.
 func scaleReuse(b *bench, book *book, million int64) error {
 	before, err := blocks(book.path)
 	if err != nil {

@@ -85,7 +85,7 @@ type passCounter struct {
 	passes atomic.Int64
 }
 
-// List counts a pass of Run (a look for due operations) if the query asks for such, and lists.
+// List lists the records that q selects. It first counts a pass of Run (a look for due operations) if q asks for operations that are due by now.
 func (c *passCounter) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if !q.DueBy.IsZero() && q.DueBy.Before(time.Now()) {
 		c.passes.Add(1)
@@ -101,7 +101,8 @@ type dueWire struct {
 	done chan struct{}        // closed after the last operation
 }
 
-// RoundTrip implements http.RoundTripper. A second send of an operation is an error.
+// RoundTrip implements http.RoundTripper. It notes how late the operation is sent: w.at has the due time of each that was not sent yet, by its path.
+// A second send of an operation is an error. After the last operation it closes w.done.
 func (w *dueWire) RoundTrip(req *http.Request) (*http.Response, error) {
 	now := time.Now()
 	w.mu.Lock()
@@ -120,7 +121,7 @@ func (w *dueWire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// prepare begins n operations in book that become due one after another, from a second on.
+// prepare begins n operations in book that become due one after another, the first in a second. It notes their due times in w.at, by path.
 func (w *dueWire) prepare(ctx context.Context, client *oncehttp.Client, book *book, n int) error {
 	start := time.Now().Add(time.Second)
 	for i := range n {

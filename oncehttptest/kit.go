@@ -51,7 +51,7 @@ func New(t testing.TB, cfg Config) *Kit {
 	k := &Kit{t: t, cfg: cfg.Client, Server: mockserver.New(cfg.Server), journal: memory.New()}
 	k.pipe = k.Server.Pipe()
 	k.URL = k.pipe.URL
-	if k.cfg.Origins == nil && k.cfg.Authorize != nil {
+	if k.cfg.Origins == nil && k.cfg.Authorize != nil { // a client with credentials must list the origins that get them
 		k.cfg.Origins = []string{k.URL}
 	}
 	t.Cleanup(k.end)

@@ -35,7 +35,7 @@ func (p *Profile) Assumptions() []Assumption {
 	var list []Assumption
 	for _, a := range []struct {
 		name, text string
-		assumed    bool
+		assumed    bool // no source states it
 	}{
 		{"encoding", "a key is sent as it is", p.Carrier.Place == Header && from.unsure("Encoding")},
 		{"key", assumedKey(p.Key), from.unsure("Key")},
@@ -111,8 +111,9 @@ func orNothing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// assume sets the value of an assumption in p; the value then counts as the caller's, and no longer as a source's. name is one of Assumptions, and Sources is not
-// nil. After an error p is not to be used.
+// assume sets the value of an assumption in p; it then counts as the caller's, and no longer as a source's. name is one of Assumptions, and
+// Sources is not nil. Statements of weak sources on the same fact (Doubted) are dropped, but for those with matchers in Unclear (held counts them): these
+// stay there. Of stored.success and stored.server_error only the value is set. After an error p is not to be used.
 func assume(p *Profile, name, value string) error {
 	if part, found := strings.CutPrefix(name, "stored."); found {
 		return assumeStored(&p.Stored, part, value)
@@ -133,7 +134,7 @@ func assume(p *Profile, name, value string) error {
 	if err := into(decoded, f.part(p)); err != nil {
 		return err
 	}
-	delete(p.Sources, f.field) // the caller has set it
+	delete(p.Sources, f.field) // the caller has set it; as a source that counts only where a file needs none (assumed)
 	if f.assumed {
 		p.Sources[f.field] = Source{Ref: "the caller", Date: time.Now().UTC().Format(time.DateOnly), Confidence: Assumed}
 	}

@@ -97,7 +97,7 @@ func checkEncoding(p *Profile) error {
 	return nil
 }
 
-// checkKeyRule refuses a rule for keys that no key can meet.
+// checkKeyRule refuses a rule for keys that no key can meet. A MaxBytes of 0 means keyBytesMax.
 func checkKeyRule(p *Profile) error {
 	k := p.Key
 	switch {
@@ -313,11 +313,11 @@ func checkMinDelay(p *Profile) error {
 
 // checkAll checks each fact of p that is set, and returns the first error: the name of the fact and what is wrong.
 func checkAll(p *Profile) error {
-	for _, f := range facts() {
+	for _, f := range facts() { // f.part returns a pointer to the fact's field of p
 		check := f.check
 		switch f.name {
 		case "window":
-			continue // a file cannot spell every duration of a program
+			continue // its bounds are for files, and not for programs
 		case "token":
 			check = checkToken // Config.Token of the client may make the request
 		}

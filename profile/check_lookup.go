@@ -37,7 +37,7 @@ func checkToken(p *Profile) error {
 	if *t == (Token{}) {
 		return nil // the client's Config.Token makes the request
 	}
-	switch plain := strings.ReplaceAll(t.Path, "{path}", ""); {
+	switch plain := strings.ReplaceAll(t.Path, "{path}", ""); { // {path} is the operation's path, and no pointer
 	case !slices.Contains([]string{"", http.MethodPost, http.MethodGet}, t.Method):
 		return fmt.Errorf("method: %q, want POST or GET", t.Method)
 	case !strings.HasPrefix(t.Path, "/") && !strings.HasPrefix(t.Path, "{path}"):
@@ -52,7 +52,8 @@ func checkToken(p *Profile) error {
 	return nil
 }
 
-// checkCancel checks the facts for cancelling an operation: the two paths, and the pointer to the key in the body.
+// checkCancel checks the facts for cancelling an operation: For, the path of the operations, Path, that of the request that cancels one, and the
+// pointer to the place of the key in its body.
 func checkCancel(p *Profile) error {
 	for name, path := range map[string]string{"for": p.Cancel.For, "path": p.Cancel.Path} {
 		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{}") {
@@ -63,7 +64,8 @@ func checkCancel(p *Profile) error {
 }
 
 // checkReference refuses a lookup without a value of the request in its path, and one that does not compare this value in the
-// resource: it could take another resource for the request's own.
+// resource: it could take another resource for the request's own. In the path {path} stands for the operation's path, and {/a} for the request's value at
+// the pointer /a. Same pairs pointers into request and resource. FoundWithin is the time after which a lookup finds a resource for certain.
 func checkReference(p *Profile) error {
 	path := strings.TrimPrefix(p.Reference.Path, "{path}")
 	pointers := referencePointers(path)

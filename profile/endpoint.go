@@ -20,7 +20,7 @@ type Endpoint struct {
 	Keyless bool
 }
 
-// String returns the endpoint in the spelling of files.
+// String returns the endpoint in the spelling of files, such as "POST /payments/{id}". "!" in front means that keys are ignored there (Keyless).
 func (e Endpoint) String() string {
 	if e.Keyless {
 		return "!" + e.Method + " " + e.Path
@@ -40,7 +40,8 @@ func (e *Endpoint) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseEndpoint reads an endpoint in the spelling of files. The error is one line and quotes the text.
+// ParseEndpoint reads an endpoint in the spelling of files: a method and a path, such as "POST /payments/{id}", with "!" in front if keys are ignored
+// there. The error is one line and quotes the text.
 func ParseEndpoint(text string) (Endpoint, error) {
 	plain, keyless := strings.CutPrefix(text, "!")
 	method, path, _ := strings.Cut(plain, " ")
@@ -56,7 +57,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 	return Endpoint{Method: method, Path: path, Keyless: keyless}, nil
 }
 
-// checkPath checks the path of an endpoint.
+// checkPath checks the path of an endpoint: a segment is a plain text, or {name} for any text.
 func checkPath(path string) error {
 	segments := strings.Split(path, "/")
 	if segments[0] != "" || len(segments) < 2 {

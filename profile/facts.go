@@ -49,14 +49,15 @@ const (
 	useTighter = "used where it is stricter than what holds without it"
 )
 
-// facts returns the members of a profile file in reading order, each with its field and its check: all but name, version, title and sources. lookup comes after
-// already_done, since its check needs it.
+// facts returns the members of a profile file in reading order, each with its field and its check: all but name, version, title and sources. The order
+// counts: the check of endpoints needs methods, that of webhook needs account_headers, and a token of a weak source also takes the carrier away.
 func facts() []fact {
 	return append(append(requestFacts(), answerFacts()...), otherFacts()...)
 }
 
-// requestFacts returns the facts of a profile about requests: for each its name in files, its field, its check, and the cautious value (doubted) that
-// Load puts in place of one with a weak source.
+// requestFacts returns the facts of a profile about requests: for each its name in files, its field, and its check. part returns a pointer to the field.
+// doubted puts a cautious value in place of one with a weak source, and use says for people what is then done with the fact; without doubted each value is
+// cautious. assumed: the author of a file may choose the value without a source.
 func requestFacts() []fact {
 	return []fact{
 		{name: "carrier", field: "Carrier", part: func(p *Profile) any { return &p.Carrier }, check: checkCarrier,
@@ -86,7 +87,8 @@ func requestFacts() []fact {
 }
 
 // answerFacts returns the facts of a profile that are lists of matchers: each gives the answers that it matches a meaning. The answers of a list with
-// a weak source are unclear instead: they hold the operation for a person.
+// a weak source are unclear instead (by doubted): they hold the operation for a person. use says this for people. assumed: the author of a file may state
+// the fact without a source.
 func answerFacts() []fact {
 	list := func(name, field string, part func(p *Profile) *[]Matcher) fact {
 		return fact{
@@ -117,8 +119,9 @@ func answerFacts() []fact {
 	}
 }
 
-// otherFacts returns the facts of a profile about stored answers, waits and lookups, and those for people only. The entries are as those of
-// requestFacts.
+// otherFacts returns the facts of a profile about stored answers, waits and lookups, and those for people only. part returns a pointer to the field.
+// doubted puts a cautious value in place of one with a weak source, and use says for people what is then done with it; without doubted each value is
+// cautious. assumed: the author of a file may choose the value without a source.
 func otherFacts() []fact {
 	return []fact{
 		{name: "verdicts", field: "Verdicts", part: func(p *Profile) any { return &p.Verdicts }, check: checkVerdicts, doubted: doubtVerdicts, use: useHeld},
@@ -175,7 +178,7 @@ func (d doubted) has(name string) bool {
 	return slices.ContainsFunc(d, func(s Statement) bool { return s.Name == name })
 }
 
-// held returns the number of matchers that the doubted lists have added to Profile.Unclear.
+// held returns the number of matchers that the doubted lists (those of weak sources) have added to Profile.Unclear.
 func (d doubted) held() (matchers int) {
 	for _, s := range d {
 		matchers += s.held
@@ -183,8 +186,8 @@ func (d doubted) held() (matchers int) {
 	return matchers
 }
 
-// stated returns a profile with the field as the file states it: p itself, but for "Unclear", which without the
-// matchers of doubted lists. The result is only for reading that field.
+// stated returns a profile with the field as the file states it: p itself, but for "Unclear" a profile with only its own
+// matchers. The matchers of lists with a weak source (doubted) stand at its end. The result is only for reading that field.
 func stated(p *Profile, field string) *Profile {
 	if field != "Unclear" {
 		return p

@@ -81,6 +81,7 @@ func parse(text []byte) (*Profile, error) {
 			return nil, err
 		}
 	}
+	// head and fact remove the members that they read, so any left is unknown. The first in order is named.
 	for _, name := range slices.Sorted(maps.Keys(f.members)) {
 		return nil, fmt.Errorf("%s: no such member; want name, version, title, sources, or one of %s", name, strings.Join(factNames(), ", "))
 	}
@@ -140,7 +141,7 @@ func (f *file) fact(fact *fact) error {
 	if !known {
 		return fmt.Errorf("%s: source %q is not in sources", fact.name, parts.Source)
 	}
-	f.cited[parts.Source] = true
+	f.cited[parts.Source] = true // a source that no fact names is an error
 	if err := checkSaid(parts.Said); err != nil {
 		return fmt.Errorf("%s: said: %w", fact.name, err)
 	}
@@ -170,7 +171,7 @@ func (f *file) weigh(fact *fact, source Source, to any) error {
 		fact.doubted(f.p)
 		s.held += len(f.p.Unclear)
 		f.p.Doubted = append(f.p.Doubted, s)
-		if reflect.ValueOf(fact.part(f.p)).Elem().IsZero() {
+		if reflect.ValueOf(fact.part(f.p)).Elem().IsZero() { // nothing is left that the source states
 			return nil
 		}
 	}

@@ -133,6 +133,7 @@ func checkWebhook(p *Profile) error {
 	case len(w.Proofs) == 0:
 		return errors.New("proofs: want one at least; leave webhook out else")
 	}
+	// Type may be several pointers, with spaces between.
 	for _, pointer := range append(strings.Fields(w.Type), w.Events, w.Event, w.ID, w.Live, w.Account, w.AccountField, w.Merchant, w.Created) {
 		if err := checkPointerIf(pointer); err != nil {
 			return err

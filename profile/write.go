@@ -41,7 +41,7 @@ type fileWriter struct {
 // fact appends a fact to the file. A source that several facts share is written once.
 func (w *fileWriter) fact(s Statement) {
 	source := s.Source
-	source.Said = ""
+	source.Said = "" // the quotation belongs to the fact, not to the shared source
 	name, known := w.names[source]
 	if !known {
 		name = "s" + strconv.Itoa(len(w.names)+1)

@@ -81,7 +81,7 @@ func failure(object json.RawMessage) string {
 // an error the result is nil: a part of the list proves nothing.
 func (a *Asker) listed(ctx context.Context, rec *persist.Record, wanted func(json.RawMessage) bool) (found []json.RawMessage, err error) {
 	since := rec.FirstSent
-	if since.IsZero() {
+	if since.IsZero() { // the record does not tell
 		since = rec.Created
 	}
 	query := url.Values{"limit": {"100"}, "created[gte]": {strconv.FormatInt(since.Add(-clocksDiff).Unix(), 10)}}
@@ -160,7 +160,7 @@ func (a Asker) GoCardless() Func {
 		if reason, _ := jsonpointer.Text(jsonpointer.Decode(text), p.AlreadyDone[0].Pointer); reason != p.AlreadyDone[0].Equals[0] {
 			return oncehttp.Resolution{}, nil
 		}
-		get, target := request.Lookup(&rec, p, text, true)
+		get, target := request.Lookup(&rec, p, text, true) // true: the text is complete
 		if target == nil {
 			return oncehttp.Resolution{}, nil
 		}
@@ -170,6 +170,7 @@ func (a Asker) GoCardless() Func {
 			return oncehttp.Resolution{}, err
 		case jsonpointer.Decode(found) == nil:
 			return oncehttp.Resolution{}, errors.New("reconcile: the resource that the key made is no JSON")
+		// Held as a duplicate: whose request used the key before is not known. The resource must have each value of this one.
 		case rec.HoldReason == persist.HoldDuplicate && !classify.Repeats(rec.Body, found):
 			return oncehttp.Resolution{}, errors.New("reconcile: another request has used the key: the resource that it made has other values; settle it by hand")
 		}

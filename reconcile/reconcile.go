@@ -68,7 +68,7 @@ func (a *Asker) send(ctx context.Context, get *persist.Record, target *url.URL) 
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	req := request.New(ctx, get, target, request.Credentials{})
-	req.Header.Del("Content-Type")
+	req.Header.Del("Content-Type")    // of the operation's body, which a GET does not have
 	req.Header.Del("Accept-Encoding") // so that net/http decompresses the answer
 	if a.Authorize != nil {
 		if err := a.Authorize(req); err != nil {
@@ -98,7 +98,7 @@ func (a *Asker) send(ctx context.Context, get *persist.Record, target *url.URL) 
 
 // textOf returns a body without its compression, which a server may use unasked.
 func textOf(h http.Header, body []byte) ([]byte, error) {
-	text, complete := coding.Decode(h, body, true, answerBytesMax)
+	text, complete := coding.Decode(h, body, true, answerBytesMax) // true: no bytes are missing at the end of body
 	if !complete {
 		return nil, fmt.Errorf("reconcile: the answer cannot be decoded, or has more than %d bytes then", answerBytesMax)
 	}
@@ -134,11 +134,12 @@ func (a Asker) ByReference(p *profile.Profile) Func {
 		found, err := a.send(ctx, &get, target)
 		var se *statusError
 		switch {
-		case errors.As(err, &se) && se.status == http.StatusNotFound:
+		case errors.As(err, &se) && se.status == http.StatusNotFound: // not found yet, perhaps: it proves nothing
 			return oncehttp.Resolution{}, nil
 		case err != nil:
 			return oncehttp.Resolution{}, err
 		}
+		// Reading leaves only the verdicts of p that are for the endpoint of this request.
 		return judge(&rec, new(request.Endpoints).Reading(p, &rec), found, "found by its reference")
 	}
 }

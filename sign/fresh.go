@@ -57,7 +57,7 @@ type nonces struct {
 }
 
 // newNonces returns an empty store of used nonces, by which a request that is played again is recognised. Zero fields of f get the defaults. Negative values are
-// errors.
+// errors. The store drops a nonce only when its request is too old anyway.
 func newNonces(f Freshness) (*nonces, error) {
 	if f.MaxAge < 0 || f.MaxNonces < 0 {
 		return nil, fmt.Errorf("sign: a MaxAge of %v or a MaxNonces of %d is negative", f.MaxAge, f.MaxNonces)

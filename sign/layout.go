@@ -233,7 +233,7 @@ func (l *layout) check(req *http.Request, body []byte) (nonce string, at time.Ti
 		}
 	}
 	stamp, err := strconv.ParseInt(given["timestamp"], 10, 64)
-	if err != nil || stamp < 0 || stamp > (1<<62)/int64(l.Unit) {
+	if err != nil || stamp < 0 || stamp > (1<<62)/int64(l.Unit) { // stamp*Unit must fit into an int64
 		return "", at, errors.New("its timestamp is no number of this time")
 	}
 	signature, err := l.Encoding.decode(given["signature"])

@@ -34,7 +34,7 @@ func (m *Message) check(req *http.Request, body []byte) (*parameters, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range want {
+	for _, name := range want { // it may cover more
 		if !slices.ContainsFunc(input.Items, func(i httpsfv.Item) bool { return i.Value == any(name) }) {
 			return nil, fmt.Errorf("it does not cover %s", name)
 		}

@@ -32,8 +32,8 @@ type burst struct {
 	Error  string  // of the first operation that failed; empty: none, and the figures count
 }
 
-// main runs one load with the checkout that it was built with, and prints its figures as JSON. The benchmark builds this program twice, to compare
-// two checkouts.
+// main runs loads with the checkout of oncehttp that it was built with, and prints the figures of each as JSON. The benchmark builds this program with
+// two checkouts, to compare them.
 func main() {
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "side:", err)
@@ -72,7 +72,7 @@ func serve() error {
 			return err
 		}
 		b := load(client, operations, workers, d, words[2])
-		operations += 1 << 24 // more than one burst can do
+		operations += 1 << 24 // more than one burst can do, so that each has new keys
 		if err := json.NewEncoder(os.Stdout).Encode(b); err != nil {
 			return err
 		}

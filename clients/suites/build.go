@@ -148,7 +148,8 @@ func (t *tests) require(ctx context.Context) error {
 	return run(t.command(ctx, "go", args...))
 }
 
-// install lists the packages with tests in t.packages, and adds a test file to each that puts oncehttp under the http.Clients of the tests.
+// install lists the packages with tests in t.packages, and adds a test file to each that puts oncehttp under the http.Clients of the tests. The file
+// sets a hook, http.OncehttpBeneath, that only the changed standard library has.
 func (t *tests) install(ctx context.Context) error {
 	list := t.command(ctx, "go", "list", "-e", "-f", "{{.Dir}}\t{{.Name}}\t{{len .TestGoFiles}}{{len .XTestGoFiles}}", "./...")
 	var complaints bytes.Buffer
@@ -162,7 +163,7 @@ func (t *tests) install(ctx context.Context) error {
 		return err
 	}
 	for line := range strings.Lines(string(out)) {
-		fields := strings.Split(strings.TrimSpace(line), "\t")
+		fields := strings.Split(strings.TrimSpace(line), "\t") // folder, name, and the two numbers of test files: "00" for none
 		rel, err := filepath.Rel(t.dir, fields[0])
 		if err != nil {
 			return err
@@ -192,7 +193,7 @@ func run(cmd *exec.Cmd) error {
 const keepCommand = "keep-binary"
 
 // keep moves a test binary below binaries, to the same folder as its package. go test calls it
-// in the package's folder, in place of the binary.
+// in the package's folder, in place of the binary. SUITES_ROOT is the folder of the SDK's copy.
 func keep(binaries, binary string) error {
 	dir, err := os.Getwd()
 	if err != nil {

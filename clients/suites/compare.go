@@ -69,7 +69,7 @@ func runSuite(ctx context.Context, s suite, overlay string, o options) (*report,
 	}
 	for _, m := range r.modes {
 		m.except(s.except)
-		if info, err := os.Stat(t.count(m.mode)); err == nil {
+		if info, err := os.Stat(t.count(m.mode)); err == nil { // the file has a byte for each operation of oncehttp
 			m.begun = info.Size()
 		}
 	}
@@ -93,7 +93,7 @@ func (r *report) runPackage(ctx context.Context, t *tests, rel string) error {
 		for name, res := range once {
 			steady[name] = res.status == pass && (i == 0 || steady[name])
 		}
-		for name := range steady {
+		for name := range steady { // a test that did not run this time
 			steady[name] = steady[name] && once[name] != nil
 		}
 	}
@@ -121,7 +121,7 @@ func (m *modeReport) runPackage(ctx context.Context, t *tests, rel string, stead
 				failed[name]++
 			}
 		}
-		if last = once; len(failed) == 0 || i > 0 {
+		if last = once; len(failed) == 0 || i > 0 { // no second run, or it is done
 			break
 		}
 	}

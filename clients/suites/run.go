@@ -81,6 +81,7 @@ func (t *tests) start(ctx context.Context, rel, mode string, timeout time.Durati
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(t.dir, rel)
+	// oncehttp counts its operations in the file Count. Nothing listens at nowhere, so a request to another machine fails at once.
 	cmd.Env = append(os.Environ(), beneath.Mode+"="+mode, beneath.Count+"="+t.count(mode), "HTTP_PROXY="+nowhere, "HTTPS_PROXY="+nowhere, "NO_PROXY=127.0.0.1,localhost,::1")
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints

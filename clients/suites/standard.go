@@ -17,7 +17,8 @@ type patch struct {
 }
 
 // patches lists the changes of the standard library: a hook for the transport of each
-// http.Client, and no connection or DNS query beyond this machine.
+// http.Client, and no connection or DNS query beyond this machine. Each names a file, the text
+// in it that must be there once, and the text to insert behind that.
 func patches() []patch {
 	return []patch{
 		{"net/http/client.go", "func (c *Client) transport() RoundTripper {\n", `	if OncehttpBeneath != nil {
@@ -40,6 +41,7 @@ func patches() []patch {
 		}
 	}
 `},
+		// The condition is always true. A plain return would leave unreachable code.
 		{"net/dnsclient_unix.go", "q dnsmessage.Question, timeout time.Duration, useTCP, ad bool) (dnsmessage.Parser, dnsmessage.Header, error) {\n", `	if !useTCP || useTCP {
 		return dnsmessage.Parser{}, dnsmessage.Header{}, errNoSuchHost
 	}
@@ -58,7 +60,7 @@ func patchStandard(ctx context.Context, dir string) (overlay string, err error) 
 	replace := map[string]string{}
 	for _, p := range patches() {
 		original := filepath.Join(src, filepath.FromSlash(p.file))
-		changed, again := replace[original]
+		changed, again := replace[original] // again: an earlier patch has changed this file
 		from := changed
 		if !again {
 			changed, from = filepath.Join(dir, filepath.FromSlash(p.file)), original

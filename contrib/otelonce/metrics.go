@@ -75,7 +75,8 @@ var counted = []oncehttp.EventKind{
 	oncehttp.EventListening, oncehttp.EventPolling, oncehttp.EventWitnessed, oncehttp.EventContradicted, oncehttp.EventUnproved,
 }
 
-// begin adds zero to each counter. Prometheus sees an increase only in a series that was there before it.
+// begin adds zero to each series of the counters: lost leases, holds by each reason, and events by each kind that no other metric counts. Prometheus
+// sees an increase only in a series that was there before it.
 func (m *instruments) begin(ctx context.Context) {
 	m.losses.Add(ctx, 0)
 	for _, reason := range reasons {
@@ -98,7 +99,7 @@ type place struct{ origin, profile string }
 func (p place) attributes() []attribute.KeyValue {
 	var all []attribute.KeyValue
 	if at := addressOf(p.origin); at != nil {
-		all = append(all, at[0])
+		all = append(all, at[0]) // the address; a port follows it
 	}
 	if p.profile != "" {
 		all = append(all, attribute.String("oncehttp.profile", p.profile))
@@ -146,11 +147,12 @@ func (a answer) options() []metric.RecordOption {
 	return []metric.RecordOption{set(all...)}
 }
 
-// measureOperation records the durations and the number of sends of one run of an operation (the work of one call or worker on it), at its end.
+// measureOperation records the durations and the number of sends of one run of an operation (the work of one call or worker on it), at its end. more
+// returns the attributes that the program adds.
 func (i *Instrument) measureOperation(ctx context.Context, ends *oncehttp.Event) {
 	m, at := &i.measured, place{ends.Origin, ends.Profile}
 	end, here := m.ends.of(ending{at, outcome(ends), ends.Source}), m.places.of(at)
-	none := []metric.RecordOption(nil)
+	none := []metric.RecordOption(nil) // for the journal: it is the same for all servers
 	if i.more != nil {
 		more := metric.RecordOption(metric.WithAttributes(i.more(*ends)...))
 		end, here, none = with(end, more), with(here, more), with(none, more)

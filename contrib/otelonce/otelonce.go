@@ -141,7 +141,7 @@ func (i *Instrument) Attempt(ctx context.Context, begins oncehttp.Event) (contex
 		return ctx, nil
 	}
 	ctx, span := i.startAttempt(ctx, begins)
-	wire, sends := begins.Took.Wire, begins.Sends
+	wire, sends := begins.Took.Wire, begins.Sends // of the whole run, before this attempt
 	return ctx, func(ends oncehttp.Event) {
 		if took := ends.Took.Wire - wire; took > 0 || ends.Sends > sends { // else it ended before a request was made
 			i.measureAttempt(ctx, &ends, took)

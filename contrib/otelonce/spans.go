@@ -30,7 +30,8 @@ type shared struct {
 	options    []trace.SpanStartOption
 }
 
-// sharedOf returns the attributes and options that all spans with such a beginning share, for the cache.
+// sharedOf returns the attributes and options that all spans with such a beginning share, for the cache. A span is of one attempt, a request to
+// another program, or of a run around several attempts, which is internal.
 func sharedOf(b beginning) shared {
 	method := knownMethod(b.method)
 	attributes := append(addressOf(b.origin), attribute.String("http.request.method", method))
@@ -71,7 +72,7 @@ func (i *Instrument) startAttempt(ctx context.Context, begins oncehttp.Event) (c
 	if knownMethod(name) != name {
 		name = "HTTP"
 	}
-	return i.start(ctx, name, begins, []trace.SpanStartOption{common.options[0], trace.WithAttributes(all...)})
+	return i.start(ctx, name, begins, []trace.SpanStartOption{common.options[0], trace.WithAttributes(all...)}) // options[0] is the kind of the span
 }
 
 // start starts a span. Only if the span is recorded, it gets the operation's key or a digest of the key: else making the digest would be lost work.
@@ -111,7 +112,7 @@ func endOperation(span trace.Span, ends *oncehttp.Event) {
 	if ends.Hold != "" {
 		attributes = append(attributes, attribute.String("oncehttp.hold_reason", string(ends.Hold)))
 	}
-	if ends.Rule > 0 {
+	if ends.Rule > 0 { // the number of the documented rule that decided; 0: none to name
 		attributes = append(attributes, attribute.Int("oncehttp.rule", ends.Rule))
 	}
 	if ends.Err != nil {

@@ -113,7 +113,7 @@ func run(out io.Writer, dir string, n int) error {
 			s.falls = once()
 		}
 		s.server = mockserver.New(mockserver.Config{
-			Handler: oncehttp.InheritKey(principal)(s), Mix: mix, Seed: uint64(i), RetryAfter: -1,
+			Handler: oncehttp.InheritKey(principal)(s), Mix: mix, Seed: uint64(i), RetryAfter: -1, // no Retry-After, so that the clients do not wait for seconds
 		})
 		defer s.server.Close()
 		if err := s.server.Start(); err != nil {

@@ -108,7 +108,7 @@ func (l *layer) run(id string, claimed *record, r *http.Request, body []byte) (a
 		claimed.answer = a
 	}()
 	l.next.ServeHTTP(a, request)
-	a.WriteHeader(http.StatusOK)
+	a.WriteHeader(http.StatusOK) // counts only if next has written nothing
 	return a
 }
 
@@ -124,6 +124,7 @@ func parseKey(line string) (key string, valid bool) {
 	key = strings.TrimSpace(line)
 	if strings.HasPrefix(key, `"`) {
 		value, parameters, closed := strings.Cut(key[1:], `"`)
+		// ";=" would be a parameter without a name.
 		if !closed || parameters != "" && !strings.HasPrefix(parameters, ";") || strings.HasPrefix(parameters, ";=") {
 			return "", false
 		}

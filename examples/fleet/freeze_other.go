@@ -7,6 +7,8 @@ import (
 	"os"
 )
 
-// freeze and wake: this system cannot stop processes.
+// freeze always fails: this system cannot stop processes.
 func freeze(*os.Process) error { return errors.New("processes cannot be frozen on this system") }
-func wake(*os.Process) error   { return nil }
+
+// wake does nothing: no process was frozen.
+func wake(*os.Process) error { return nil }

@@ -175,7 +175,7 @@ const strikes = 10
 func (f *fleet) strike(ctx context.Context, s *shop, orders int) error {
 	taken := make(chan error, 1)
 	go func() { taken <- s.takeOrders(ctx, orders) }()
-	woken := make(chan struct{}, strikes)
+	woken := make(chan struct{}, strikes) // one entry for each worker that runs again
 	for range strikes {
 		time.Sleep(time.Duration(100+f.random.IntN(300)) * time.Millisecond)
 		if ctx.Err() != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // shopify returns an API like Shopify's: a mutation of GraphQL, whose refusal is a 200, too. The key is a variable of the query, for the directive
-// @idempotent.
+// @idempotent. In answer id 0 means that the amount is refused.
 func shopify() *api {
 	const query = `mutation refund($input: RefundInput!, $key: String!) { refundCreate(input: $input) @idempotent(key: $key) { refund { id } userErrors { field code message } } }`
 	type input struct {
@@ -45,7 +45,8 @@ func shopify() *api {
 	}
 }
 
-// jsonRPC returns an API with a method of JSON-RPC 2.0, whose refusal is a 200, too. The key is among its parameters.
+// jsonRPC returns an API with a method of JSON-RPC 2.0, whose refusal is a 200, too. The key is among its parameters. In answer id 0 means that the
+// amount is refused.
 func jsonRPC() *api {
 	type params struct {
 		RequestID oncehttp.Key `json:"request_id"`
@@ -101,7 +102,7 @@ type envelope struct {
 const soapMessage = `<?xml version="1.0"?><soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>%s</soap:Body></soap:Envelope>`
 
 // soap returns an API with an operation of SOAP 1.1, whose refusal is a 200, too. The key is in a header of HTTP; a program reads the outcome out of
-// the XML.
+// the XML. In answer id 0 means that the amount is refused.
 func soap() *api {
 	return &api{
 		name: "soap", path: "/services/payments", contentType: "text/xml",

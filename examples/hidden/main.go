@@ -94,10 +94,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		id = s.made
 	}
 	w.Header().Set("Content-Type", s.contentType)
-	_, _ = io.WriteString(w, s.answer(id)) // the client may have left
+	_, _ = io.WriteString(w, s.answer(id)) // id 0: refused. The client may have left
 }
 
-// faults returns the faults of the first sends: lost answers, a cut one, and a request still in progress when it comes again.
+// faults returns the faults of the first sends: lost answers, a cut one, and a request still in progress when it comes again. {} is a send without
+// a fault.
 func faults() []mockserver.Fault {
 	return []mockserver.Fault{
 		{}, {Kind: mockserver.DropAfter}, {}, {Kind: mockserver.CutBody}, {}, {Kind: mockserver.DropBefore}, {},

@@ -42,7 +42,8 @@ type Scheme struct {
 	Source string
 }
 
-// Of returns the scheme of this name: adyen, github, gocardless, shopify, square or stripe. ok is false if there is none.
+// Of returns the scheme of this name: adyen, github, gocardless, shopify, square or stripe. ok is false if there is none. A scheme signs Text and puts
+// the signature in Header behind Prefix (List: among other values); adyen signs the values at Fields of each event, and puts the signature at Field.
 func Of(name string) (scheme Scheme, ok bool) {
 	for _, w := range []Scheme{
 		{Name: "adyen", Field: "/additionalData/hmacSignature", Encoding: Base64, HexKey: true, Fields: []string{
@@ -171,7 +172,7 @@ func (w *verifier) check() error {
 	return nil
 }
 
-// key returns the key of a secret.
+// key returns the bytes of a secret to sign with: with HexKey the secret is a text of hexadecimal digits, else it is these bytes.
 func (w *verifier) key(secret []byte) ([]byte, error) {
 	if !w.HexKey {
 		if len(secret) == 0 {
@@ -189,8 +190,8 @@ func (w *verifier) key(secret []byte) ([]byte, error) {
 // signaturesMax bounds the signatures of a header.
 const signaturesMax = 16
 
-// verify returns ErrSignature unless the event has a valid signature, by the header or, without w.Header, by its fields. value returns a field of the
-// body.
+// verify returns ErrSignature unless the event has a valid signature, by the header or, without w.Header, by its fields, and ErrTime if a signed time is
+// too far from now. value returns the text at a JSON pointer into the event; it is called for a signature of fields only.
 func (w *verifier) verify(header http.Header, body []byte, value func(string) (string, bool)) error {
 	if w.Header == "" {
 		return w.verifyFields(value)
@@ -208,7 +209,7 @@ func (w *verifier) verify(header http.Header, body []byte, value func(string) (s
 		return err
 	}
 	switch age := time.Since(at); {
-	case !w.Timed():
+	case !w.Timed(): // the signature covers no time
 	case age > w.Tolerance:
 		return fmt.Errorf("%w: it is older than %v", ErrTime, w.Tolerance)
 	case age < -w.Tolerance:
@@ -217,7 +218,8 @@ func (w *verifier) verify(header http.Header, body []byte, value func(string) (s
 	return nil
 }
 
-// read reads the header's signatures and time. values gets the timestamp.
+// read returns the signatures in a line of the header, and their time. values gets the text of the time as "timestamp". A header that is no list has
+// one signature and no time; a list has pairs such as t=TIME,v1=SIGNATURE with commas between, and any number of signatures up to signaturesMax.
 func (w *verifier) read(line string, values map[string]string) (signatures []string, at time.Time, err error) {
 	if !w.List {
 		signature, found := strings.CutPrefix(line, w.Prefix)
@@ -235,7 +237,7 @@ func (w *verifier) read(line string, values map[string]string) (signatures []str
 			return nil, at, fmt.Errorf("%w: the header %s has two times, or over %d signatures", ErrSignature, w.Header, signaturesMax)
 		case isTime:
 			seconds, err := strconv.ParseInt(stamp, 10, 64)
-			if err != nil || seconds < 0 || seconds > 1<<40 {
+			if err != nil || seconds < 0 || seconds > 1<<40 { // far in the future, and no overflow of a time
 				return nil, at, fmt.Errorf("%w: its time is no number of seconds", ErrSignature)
 			}
 			values["timestamp"], at = stamp, time.Unix(seconds, 0)
@@ -249,7 +251,8 @@ func (w *verifier) read(line string, values map[string]string) (signatures []str
 	return signatures, at, nil
 }
 
-// verifyFields holds the signature of an event with signed fields to these.
+// verifyFields checks the signature at w.Field of an event: it must be over the values at w.Fields, joined by colons. value returns the text at a
+// JSON pointer into the event; false: the value is no text, number or boolean.
 func (w *verifier) verifyFields(value func(string) (string, bool)) error {
 	signature, ok := value(w.Field)
 	if !ok || signature == "" {
@@ -264,7 +267,7 @@ func (w *verifier) verifyFields(value func(string) (string, bool)) error {
 	return w.matches([]byte(strings.Join(texts, ":")), []string{signature})
 }
 
-// matches reports an error unless one of the signatures is one of the secrets' over the text.
+// matches returns an error unless one of the signatures was made over the text with one of the secrets. Signatures that cannot be decoded are passed over.
 func (w *verifier) matches(text []byte, signatures []string) error {
 	for _, signature := range signatures {
 		given, err := w.Encoding.decode(signature)

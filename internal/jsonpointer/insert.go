@@ -64,8 +64,9 @@ type sought struct {
 	end     int // behind the last member, or behind the opening brace
 }
 
-// find looks for the members with a name in the object at the beginning of b. b must be valid JSON. ok is false if b begins with another kind of
-// value.
+// find looks for the members with a name in the object at the beginning of b. b must be valid JSON. found.values has the places of their values, like
+// a name that is equal apart from case (empty: none), members the number of all members, and end the offset where a further one goes. ok is false if b
+// begins with another kind of value.
 func find(b []byte, name string) (found sought, ok bool) {
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {

@@ -71,7 +71,7 @@ func follow(document any, pointer string) (value any, found bool) {
 			}
 		case []any:
 			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(node) || strconv.Itoa(i) != token {
+			if err != nil || i < 0 || i >= len(node) || strconv.Itoa(i) != token { // other spellings, such as 01, are no index
 				return nil, false
 			}
 			document = node[i]

@@ -116,7 +116,8 @@ func (r *remover) without(b []byte, ways []way) (rest []byte, changed bool, err 
 	return append(rest, closing), true, nil
 }
 
-// at reports whether a way ends at the member or item of this name, and returns the ways that lead further.
+// at reports whether a way ends at the member or item of this name, and returns the ways that lead further, without their first step. A step is a name,
+// or each item of an array. r.found notes the index of each pointer that led to a value.
 func (r *remover) at(name string, inArray bool, ways []way) (ends bool, further []way) {
 	for _, w := range ways {
 		switch next := w.tokens[0]; {

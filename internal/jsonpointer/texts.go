@@ -31,14 +31,15 @@ func Texts(b []byte, pointer string) []string {
 	}
 	texts := make([]string, 0, len(values))
 	for _, value := range values {
-		text, _ := Text([]any{Decode(value)}, "/0")
+		text, _ := Text([]any{Decode(value)}, "/0") // in a list, since Text finds nothing at the empty pointer
 		texts = append(texts, text)
 	}
 	return texts
 }
 
 // members returns the values at a token of a pointer in the value at the beginning of b. These are each member of the
-// name in an object, or one item of an array at most. sound is true if b begins with a value.
+// name in an object, or one item of an array at most, and none in any other value. sound is false if b does not begin
+// with a whole value.
 func members(b json.RawMessage, token string) (found []json.RawMessage, sound bool) {
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	decoder.UseNumber()

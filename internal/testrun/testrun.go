@@ -44,6 +44,7 @@ func Some[T any](all []T, nth int) []T {
 // for other processes and for disks, more tests than processors run well. TestMain calls it.
 func AtOnce(n int) {
 	flag.Parse()
+	// Without -parallel the flag has the number of processors.
 	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = f.Value.Set(strconv.Itoa(max(n, runtime.GOMAXPROCS(0)))) // a number is always taken
 	}

@@ -55,7 +55,8 @@ const (
 )
 
 // Table returns the rows of the table in docs/clients.md: for each SDK the advised way to put oncehttp under it. They are in the order of the page.
-// Each call returns a new slice.
+// Each call returns a new slice. A row has the SDK, its name among the program suites, its Config, the code for the SDK, the kind of the requests that
+// are operations, the prefix of their paths (empty: all), what that means to a user, and the setting for the SDK's own retries.
 func Table() []Advice {
 	return []Advice{
 		{"stripe-go", "stripe", stripe, "`stripe.BackendConfig{HTTPClient: client.StandardClient(), MaxNetworkRetries: stripe.Int64(0)}`",

@@ -65,7 +65,7 @@ func (t *transports) Over(base http.RoundTripper) http.RoundTripper {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	id := *(*identity)(unsafe.Pointer(&base))
+	id := *(*identity)(unsafe.Pointer(&base)) // the two words of the interface; base itself may be of a type that is no key of a map
 	if known := t.over[id]; known != nil {
 		return known
 	}

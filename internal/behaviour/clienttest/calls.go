@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Post returns a payment with this body.
+// Post returns a POST request with this body in JSON, to the address of payments.
 func Post(t *testing.T, body string) *http.Request {
 	t.Helper()
 	return Request(t, "POST", "https://api.example.com/payments?via=test", body)
@@ -79,7 +79,7 @@ func Pass(t *testing.T, c *oncehttp.Client) {
 	}
 }
 
-// Run begins a Run in the background, in virtual time; stop ends it and returns its error.
+// Run begins a Run in the background, in virtual time, and returns when it has nothing to do at this moment; stop ends it and returns its error.
 func Run(t *testing.T, c *oncehttp.Client) (stop func() error) {
 	t.Helper()
 	stop = Start(t, c)

@@ -56,14 +56,13 @@ func Must(t *testing.T, err error) {
 	}
 }
 
-// Free fails the test if a call of this process has the operation of a key. If none has it, an act on an outdated record is refused as
-// stale, and not because the operation is in flight.
+// Free fails the test if a call of this process still works on the operation of a key.
 func Free(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	t.Helper()
 	freed(t, c, Lookup(t, c, key))
 }
 
-// Idle fails the test if a call of this process has any operation of the client's journal.
+// Idle fails the test if a call of this process still works on any operation of the client's journal.
 func Idle(t *testing.T, c *oncehttp.Client, j persist.Journal) {
 	t.Helper()
 	for rec, err := range j.List(t.Context(), persist.Query{AllAccounts: true}) {
@@ -74,8 +73,8 @@ func Idle(t *testing.T, c *oncehttp.Client, j persist.Journal) {
 	}
 }
 
-// freed fails the test if a call of this process has the record's operation. It tries to abandon the operation by an outdated record: if no call has
-// it, that is refused as stale, and not because the operation is in flight.
+// freed fails the test if a call of this process still works on the record's operation. It tries to abandon the operation by an outdated record. If no
+// call works on it, that is refused as stale, else because the operation is in flight. It is refused in both cases, so nothing changes.
 func freed(t *testing.T, c *oncehttp.Client, rec persist.Record) {
 	t.Helper()
 	rec.Sends++ // makes it outdated

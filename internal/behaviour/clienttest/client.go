@@ -32,7 +32,8 @@ func New(t *testing.T, rt http.RoundTripper, change func(*oncehttp.Config)) (*on
 	return c, cfg.Journal
 }
 
-// onServer reports whether New must give a client Origins for its journal: other processes may use it, so the client must list the origins that it sends to.
+// onServer reports whether New must give a client Origins for its journal: other processes may use it (it has claims of records, as a Claimer, and is
+// not in this process alone), so the client must list the origins that it sends to.
 func onServer(j persist.Journal) bool {
 	_, shared := persist.As[persist.Claimer](j)
 	alone, is := persist.As[persist.InProcess](j)

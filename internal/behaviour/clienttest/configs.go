@@ -39,7 +39,7 @@ func Unhurried(cfg *oncehttp.Config) {
 	cfg.Retry = oncehttp.Policy{MinDelay: 1, MaxDelay: 1, MaxRetryAfter: 2 * time.Hour, MaxElapsed: 24 * time.Hour}
 }
 
-// AddsNothing lets a client send to the tests' servers with an Authorize without credentials.
+// AddsNothing gives a client an Authorize that adds no credentials. A client with an Authorize needs Origins: clienttest.New gives it those of the tests.
 func AddsNothing(cfg *oncehttp.Config) { cfg.Authorize = func(*http.Request) error { return nil } }
 
 // FromOrder makes keys of an order's id.

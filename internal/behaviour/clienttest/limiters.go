@@ -16,7 +16,8 @@ type Pace struct {
 	Next   time.Time // of the start of the next send
 }
 
-// Wait implements [oncehttp.Limiter]. It waits for the next free period. A wait that ctx ends loses its period.
+// Wait implements [oncehttp.Limiter]: one send may start in each Period. It waits for the next free one, from Next on. A wait that ctx ends loses its
+// period.
 func (p *Pace) Wait(ctx context.Context) error {
 	p.mu.Lock()
 	at := latest(p.Next, time.Now())
@@ -44,7 +45,8 @@ type Bucket struct {
 	asked int
 }
 
-// Wait implements [oncehttp.Limiter]. It waits for the period after the last one given out. A wait that ctx ends loses its period.
+// Wait implements [oncehttp.Limiter]: one send may start in each Period. It waits for the period after the last one given out, and even the first call
+// waits for one. A wait that ctx ends loses its period.
 func (b *Bucket) Wait(ctx context.Context) error {
 	b.mu.Lock()
 	b.asked++
@@ -72,7 +74,7 @@ func latest(a, b time.Time) time.Time {
 // Refuser is a limiter without any start.
 type Refuser struct{}
 
-// Wait implements [oncehttp.Limiter]. It always returns ErrBurst.
+// Wait implements [oncehttp.Limiter]. It always refuses the send, with ErrBurst, and does not wait.
 func (Refuser) Wait(context.Context) error { return ErrBurst }
 
 // ErrBurst is the error of Refuser.

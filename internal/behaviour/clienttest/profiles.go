@@ -17,14 +17,14 @@ func Named(t *testing.T, name string) *profile.Profile {
 	return p
 }
 
-// OwnProfile returns a profile under a name of its own.
+// OwnProfile returns the default profile under another name, so that it counts as that of one known API.
 func OwnProfile() *profile.Profile {
 	p := profile.Draft07()
 	p.Name = "own"
 	return p
 }
 
-// OwnWindow returns a profile with this window.
+// OwnWindow returns the default profile under another name, with this window: the time after the first send in which a repeat is safe.
 func OwnWindow(d time.Duration) *profile.Profile {
 	p := profile.Draft07()
 	p.Name, p.Window.Floor = "x", d

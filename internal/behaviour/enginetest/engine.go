@@ -46,6 +46,7 @@ func AllEngines() []Engine {
 // A test without rows always does.
 func OnEach(t *testing.T, engines []Engine, f func(t *testing.T, s Shared)) {
 	t.Helper()
+	// The name of a test without rows has no slash.
 	eighth := !strings.Contains(t.Name(), "/") || crc32.ChecksumIEEE([]byte(t.Name()))%8 == 0
 	for _, e := range engines {
 		if e.kind == onServer && !testrun.Whole() && !eighth {
@@ -61,6 +62,7 @@ func OnEach(t *testing.T, engines []Engine, f func(t *testing.T, s Shared)) {
 // Test runs f with a new journal: in virtual time, or in real time if the journal is on a server.
 func (e Engine) Test(t *testing.T, f func(t *testing.T, s Shared)) {
 	t.Helper()
+	// The journal's Open, whether time is real, and whether only one process can have it.
 	made := func(t *testing.T) { f(t, Shared{e.make(t), e.kind == onServer, e.kind == oneProcess}) }
 	if e.kind == onServer {
 		made(t)
@@ -129,7 +131,7 @@ func (s Shared) Await(virtual time.Duration, holds func() bool) bool {
 	}
 }
 
-// FallDue makes all pending operations due: an hour passes, or, on a server, their NextAttempt is written as zero.
+// FallDue makes all pending operations due: an hour passes in virtual time, or, on a server, their NextAttempt is written as zero.
 func (s Shared) FallDue(t *testing.T) {
 	t.Helper()
 	if !s.Server {

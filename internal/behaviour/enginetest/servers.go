@@ -42,7 +42,7 @@ func onPostgres(t *testing.T) (open func() persist.Journal) {
 	return opener(t, func(ctx context.Context) (*postgres.Journal, error) { return postgres.Open(ctx, at, opts) })
 }
 
-// onMySQL makes a journal in a database of its own on MariaDB, as onPostgres does.
+// onMySQL makes a journal in a database of its own on MariaDB, and returns a function to open it. The database ends with the test.
 func onMySQL(t *testing.T) (open func() persist.Journal) {
 	t.Helper()
 	at := testport.Server(t, "ONCEHTTP_TEST_MYSQL", "mysql://root@127.0.0.1:3306/test")
@@ -68,7 +68,8 @@ func onMySQL(t *testing.T) (open func() persist.Journal) {
 	return opener(t, func(ctx context.Context) (*mysql.Journal, error) { return mysql.Open(ctx, at, opts) })
 }
 
-// onRedis makes a journal on a redis-server of its own, as onPostgres does.
+// onRedis makes a journal under a prefix of its own, and returns a function to open it: on the server of ONCEHTTP_TEST_REDIS, or, if that is empty, on
+// a redis-server of this test alone.
 func onRedis(t *testing.T) (open func() persist.Journal) {
 	t.Helper()
 	at, opts := os.Getenv("ONCEHTTP_TEST_REDIS"), redis.Options{Prefix: ownName(), MaxConns: 8, CallTimeout: callTimeout, KeepKey: redis.KeepForever}
@@ -78,8 +79,8 @@ func onRedis(t *testing.T) (open func() persist.Journal) {
 	return opener(t, func(ctx context.Context) (*redis.Journal, error) { return redis.Open(ctx, at, opts) })
 }
 
-// startRedis starts a redis-server. The server keeps all acknowledged writes, and ends with the test. Its folder is in memory if the system
-// has that.
+// startRedis starts a redis-server, and returns its address once it answers. The server keeps all acknowledged writes, and ends with the test. Its
+// folder is in memory if the system has that. If the program is not installed, the test is skipped; with ONCEHTTP_REQUIRE_SERVICES=1 it fails.
 func startRedis(t *testing.T) (address string) {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")

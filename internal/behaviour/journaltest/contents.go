@@ -21,7 +21,8 @@ func Snapshot(t *testing.T, j persist.Journal) persist.Journal {
 	return Copied(t, j)
 }
 
-// Copied returns a journal with the records of j in these states. Without states, it copies all records.
+// Copied returns a new journal in memory with the records of j in these states. Without states, it copies all records. A journal begins only
+// unfinished records, so an ended one is begun as pending, without its end, and then finished.
 func Copied(t *testing.T, j persist.Journal, states ...persist.State) persist.Journal {
 	t.Helper()
 	to := memory.New()
@@ -35,7 +36,7 @@ func Copied(t *testing.T, j persist.Journal, states ...persist.State) persist.Jo
 		}
 		begun, _, err = to.Begin(context.Background(), begun)
 		if rec.State.Final() && err == nil {
-			rec.Seq, rec.Revision = begun.Seq, begun.Revision
+			rec.Seq, rec.Revision = begun.Seq, begun.Revision // those that the new journal has given
 			err = to.Finish(context.Background(), rec)
 		}
 		if err != nil {

@@ -42,7 +42,7 @@ func TwoProcesses(t *testing.T, f func(*testing.T)) {
 	})
 }
 
-// Two runs test with the journals of two clients, in one process and in two.
+// Two runs test with the journals of two clients: in one process they share a journal, in two each has its own view of the same records.
 func Two(t *testing.T, test func(t *testing.T, one, other persist.Journal)) {
 	t.Helper()
 	Each(t, func(t *testing.T, j persist.Journal) { test(t, j, j) })

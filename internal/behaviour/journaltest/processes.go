@@ -15,7 +15,8 @@ type Leasing struct {
 	persist.Attachment
 }
 
-// Attach attaches to this process alone.
+// Attach implements [persist.Journal]: it returns the value that all clients of this process share, made by the first call. l stands for one process,
+// so it has a value of its own.
 func (l *Leasing) Attach(create func() any) any { return l.Attachment.Attach(create) }
 
 // NewLeasing returns j as another process sees it: with leases, so that one process at a time has an operation.
@@ -65,7 +66,8 @@ type OwnProcess struct {
 	attached persist.Attachment
 }
 
-// Attach implements [persist.Journal]. The value is kept for this process alone.
+// Attach implements [persist.Journal]: it returns the value that all clients of this process share, made by the first call. p stands for one process,
+// so it has a value of its own.
 func (p *OwnProcess) Attach(create func() any) any { return p.attached.Attach(create) }
 
 // Unwrap returns the journal below, for persist.As, which looks there for optional interfaces.

@@ -33,7 +33,7 @@ type Shop struct {
 
 // RoundTrip implements [http.RoundTripper]. A GET lists orders. Any other method is an order, of which the answer may be lost.
 func (s *Shop) RoundTrip(req *http.Request) (*http.Response, error) {
-	wiretest.HandedOver(req)
+	wiretest.HandedOver(req) // for the client the request may have arrived from now on
 	w := httptest.NewRecorder()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Shop) order(w http.ResponseWriter, req *http.Request) (lost bool) {
 	s.Orders, s.Effects = append(s.Orders, order), s.Effects+1
 	w.WriteHeader(http.StatusCreated)
 	_, _ = w.Write(body)
-	s.Lose--
+	s.Lose-- // below zero for all further orders
 	return s.Lose >= 0
 }
 

@@ -71,7 +71,7 @@ func (r *Reply) trace(req *http.Request) {
 	}
 }
 
-// response makes the scripted answer to req. With Cut its body breaks off at the end.
+// response makes the scripted answer to req. With Cut its body breaks off at the end. With Empty a 4xx has no body.
 func (r *Reply) response(req *http.Request) *http.Response {
 	resp := &http.Response{
 		StatusCode: r.Status, Status: http.StatusText(r.Status), Header: http.Header{}, Request: req,
@@ -83,6 +83,7 @@ func (r *Reply) response(req *http.Request) *http.Response {
 		}
 	}
 	body := r.Body
+	// A client may take a 4xx without a body for an answer of something in front of the API, so such a reply gets one.
 	if body == "" && r.Status >= 400 && r.Status < 500 && !r.Empty {
 		body = "no"
 	}
