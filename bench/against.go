@@ -150,7 +150,7 @@ func (s *side) burst(workers int, d time.Duration, url string) (r sideBurst, err
 	return r, nil
 }
 
-// stop ends the process and waits for its end.
+// stop ends the process, by the end of its standard input, and waits for it.
 func (s *side) stop() {
 	_ = s.stdin.Close()
 	_ = s.cmd.Wait()
@@ -159,7 +159,7 @@ func (s *side) stop() {
 // compareCell measures all sides under one load (a server delay and a number of workers), alternating, and records figures and a target. sides are
 // the other checkout, the same again (their difference is noise), and this one.
 func (b *bench) compareCell(c cell, sides []*side, url string) error {
-	d := pick(b, 1500*time.Millisecond, 50*time.Millisecond)
+	d := fullOrTiny(b, 1500*time.Millisecond, 50*time.Millisecond)
 	rates, p50, allocs := make([]samples, len(sides)), make([]samples, len(sides)), make([]samples, len(sides))
 	for round := range b.rounds { // each begins with another side
 		for k := range sides {

@@ -57,8 +57,8 @@ func runBatch(b *bench) error {
 	}
 	defer server.stop()
 	for _, c := range []batchCase{ // the server's delay, the rows, the program to compare with, and the least share of its rate
-		{delayUsual, cmp.Or(b.rows, pick(b, 12_000, 200)), "plain", 0.9},
-		{0, cmp.Or(b.rows, pick(b, 60_000, 300)), "do", 0.85},
+		{delayUsual, cmp.Or(b.rows, fullOrTiny(b, 12_000, 200)), "plain", 0.9},
+		{0, cmp.Or(b.rows, fullOrTiny(b, 60_000, 300)), "do", 0.85},
 	} {
 		if err := runBatchCase(b, command, server, c); err != nil {
 			return err

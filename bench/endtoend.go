@@ -66,7 +66,7 @@ func onField(b *bench, run func(f *field) error) error {
 // runEndToEnd measures throughput under the loads with targets.
 func runEndToEnd(b *bench) error {
 	return onField(b, func(f *field) error {
-		d := pick(b, 1500*time.Millisecond, 60*time.Millisecond)
+		d := fullOrTiny(b, 1500*time.Millisecond, 60*time.Millisecond)
 		// The server's delay, the workers, and the least ratios to the rates of plain net/http and of the raw log.
 		for _, c := range []cell{{delayUsual, 64, 0.95, 0.97}, {delayUsual, 256, 0.90, 0.97}, {0, 64, 0.60, 0.80}} {
 			if err := f.runCell(c, b.rounds, d); err != nil {
@@ -83,9 +83,9 @@ func runEndToEnd(b *bench) error {
 // targets.
 func runWorkers(b *bench) error {
 	return onField(b, func(f *field) error {
-		for _, workers := range pick(b, []int{4, 16, 64, 128, 256, 512}, []int{4}) {
+		for _, workers := range fullOrTiny(b, []int{4, 16, 64, 128, 256, 512}, []int{4}) {
 			c := cell{delay: delayUsual, workers: workers}
-			if err := f.runCell(c, min(b.rounds, 3), pick(b, 400*time.Millisecond, 50*time.Millisecond)); err != nil {
+			if err := f.runCell(c, min(b.rounds, 3), fullOrTiny(b, 400*time.Millisecond, 50*time.Millisecond)); err != nil {
 				return err
 			}
 		}

@@ -121,7 +121,7 @@ func (b *book) finish(ctx context.Context, rec persist.Record) error {
 	return b.Finish(ctx, rec)
 }
 
-// fill begins n records as begin does, without waiting for the disk, and syncs once at the end. The mode is then syncDisk.
+// fill begins n records as begin does, without waiting for the disk, and syncs once at the end. From then on each write is synced (syncDisk).
 func (b *book) fill(ctx context.Context, n int64, done func(persist.Record) error) error {
 	b.mode.Store(int64(syncNone))
 	defer b.mode.Store(int64(syncDisk))

@@ -66,7 +66,7 @@ func runFleet(b *bench) error {
 			return err
 		}
 		defer func() { _ = queue.close() }()
-		for _, s := range []fleetSize{{64, pick(b, int64(6000), 200)}, {256, pick(b, int64(15000), 300)}} { // requests at a time, and operations
+		for _, s := range []fleetSize{{64, fullOrTiny(b, int64(6000), 200)}, {256, fullOrTiny(b, int64(15000), 300)}} { // requests at a time, and operations
 			if err := runDrain(b, s, url, []*drainer{once, queue}); err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ func runDrain(b *bench, s fleetSize, url string, drainers []*drainer) error {
 	var base samples
 	rates, cpu := make([]samples, len(drainers)), make([]samples, len(drainers))
 	for r := range b.rounds {
-		did, err := plain.drive(b, s.inFlight, pick(b, 1500*time.Millisecond, 60*time.Millisecond), url, &next)
+		did, err := plain.drive(b, s.inFlight, fullOrTiny(b, 1500*time.Millisecond, 60*time.Millisecond), url, &next)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (d *drainer) once(ctx context.Context, inFlight int, n int64) (rate, cpu fl
 // runBacklog compares the drain of a large backlog with that of a small one, without and with an open snapshot that keeps
 // PostgreSQL from removing dead rows.
 func runBacklog(b *bench) error {
-	small, large := pick(b, int64(20_000), 200), pick(b, int64(1_000_000), 1000)
+	small, large := fullOrTiny(b, int64(20_000), 200), fullOrTiny(b, int64(1_000_000), 1000)
 	const inFlight, group = 64, "draining 20,000, 20 ms server, 64 in flight"
 	cells := []struct {
 		name    string
@@ -220,7 +220,7 @@ func runDoOnPostgres(b *bench, dsn, url string) error {
 			return err
 		}
 		for i, c := range contenders {
-			did, err := c.drive(b, 64, pick(b, 1500*time.Millisecond, 60*time.Millisecond), url, &next)
+			did, err := c.drive(b, 64, fullOrTiny(b, 1500*time.Millisecond, 60*time.Millisecond), url, &next)
 			if err != nil {
 				return err
 			}

@@ -49,7 +49,7 @@ func runJournal(b *bench) error {
 		}
 	}()
 	for _, kind := range []keyKind{businessKeys, randomKeys} {
-		for _, live := range pick(b, []int64{0, 100_000, 1_000_000}, []int64{0, 1_000, 3_000}) {
+		for _, live := range fullOrTiny(b, []int64{0, 100_000, 1_000_000}, []int64{0, 1_000, 3_000}) {
 			r, err := newJournalRun(b, dir, kind, live, &next)
 			if err != nil {
 				return err
@@ -120,9 +120,9 @@ func (r *journalRun) figuresOf(mode syncMode) (own, raw *figures) {
 // round measures appends to a raw log, and then as many begins in the journal, and adds the samples to both
 // figures. mode is the kind of sync. A run without a filled journal (book is nil) gets an empty one for this round.
 func (r *journalRun) round(b *bench, dir string, mode syncMode, next *atomic.Int64) error {
-	ops := pick(b, int64(30_000), 300)
+	ops := fullOrTiny(b, int64(30_000), 300)
 	if mode == syncSlow {
-		ops = pick(b, int64(6_400), 300)
+		ops = fullOrTiny(b, int64(6_400), 300)
 	}
 	own, raw := r.figuresOf(mode)
 	if err := rawRound(b, filepath.Join(dir, "raw.log"), mode, ops, raw); err != nil {
@@ -142,8 +142,8 @@ func (r *journalRun) round(b *bench, dir string, mode syncMode, next *atomic.Int
 	return own.measure(book, func() error { return book.begin(b, ops, journalWriters, nil) }, ops)
 }
 
-// measure calls run, which begins ops records in book, and adds one sample of each kind to f: records per second, and for each record the syncs, the
-// bytes written and the growth of the file.
+// measure calls run, which begins ops records in book (a journal with a count of its syncs), and adds one sample of each kind to f: records per second,
+// and for each record the syncs, the bytes written and the growth of the file.
 func (f *figures) measure(book *book, run func() error, ops int64) error {
 	size, err := blocks(book.path)
 	if err != nil {
@@ -198,7 +198,7 @@ func reportJournal(b *bench, runs []*journalRun, sync string, mode syncMode) {
 		if r.live == 0 {
 			none = f.rate
 		}
-		if r.live == pick(b, int64(1_000_000), 3_000) {
+		if r.live == fullOrTiny(b, int64(1_000_000), 3_000) {
 			b.atLeast(sync+": "+name+", of none live", "", 0.8, f.rate.over(none))
 		}
 		if mode != syncDisk {

@@ -12,7 +12,7 @@ import (
 // runLatency measures the time that oncehttp adds for one worker, by the server's delay.
 func runLatency(b *bench) error {
 	return onField(b, func(f *field) error {
-		for _, delay := range pick(b, []time.Duration{0, 5, 20, 50}, []time.Duration{0}) {
+		for _, delay := range fullOrTiny(b, []time.Duration{0, 5, 20, 50}, []time.Duration{0}) {
 			if err := f.runLone(delay * time.Millisecond); err != nil {
 				return err
 			}
@@ -27,7 +27,7 @@ func runLatency(b *bench) error {
 func (f *field) runLone(delay time.Duration) error {
 	url := f.server.payURL(delay)
 	group := fmt.Sprintf("%d ms server, 1 worker", delay.Milliseconds())
-	n, d := f.bench.rounds, pick(f.bench, 500*time.Millisecond, 50*time.Millisecond)
+	n, d := f.bench.rounds, fullOrTiny(f.bench, 500*time.Millisecond, 50*time.Millisecond)
 	if delay > 0 {
 		n, d = min(n, 3), max(d, 12*delay) // a slow server: fewer rounds, of about twelve operations at least
 	}

@@ -186,7 +186,7 @@ func runLayer(b *bench) error {
 	const group = "one caller, everything in memory"
 	var names []string
 	var times, cpu, allocs []samples
-	ops := pick(b, int64(30_000), 300)
+	ops := fullOrTiny(b, int64(30_000), 300)
 	for range b.rounds {
 		contenders, err := layerContenders()
 		if err != nil {

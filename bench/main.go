@@ -93,8 +93,8 @@ type bench struct {
 	dir    string // the folder of this run's files, removed at the end; options.dir is its parent
 }
 
-// pick returns tiny with the flag -tiny (a short run, to see that it works), else full.
-func pick[T any](b *bench, full, tiny T) T {
+// fullOrTiny returns tiny with the flag -tiny (a short run, to see that it works), else full.
+func fullOrTiny[T any](b *bench, full, tiny T) T {
 	if b.tiny {
 		return tiny
 	}

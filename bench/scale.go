@@ -25,7 +25,7 @@ func runScale(b *bench) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	million := pick(b, int64(1_000_000), 3_000)
+	million := fullOrTiny(b, int64(1_000_000), 3_000)
 	path := filepath.Join(dir, "scale.db")
 	var next atomic.Int64
 	if err := buildScale(b, path, million, &next); err != nil {
@@ -199,7 +199,7 @@ func scaleSweep(b *bench, book *book, million int64) error {
 	var alone, beside, longest, rate samples
 	part := million / int64(b.rounds)
 	for range b.rounds {
-		times, err := beginUntil(b, book, after(pick(b, time.Second, 30*time.Millisecond)))
+		times, err := beginUntil(b, book, after(fullOrTiny(b, time.Second, 30*time.Millisecond)))
 		if err != nil {
 			return err
 		}
@@ -299,7 +299,7 @@ func scaleDrain(b *bench, book *book) error {
 	}
 	book.mode.Store(int64(syncDisk))
 	drained, fresh := figures{}, figures{}
-	ops := pick(b, int64(16_000), 300)
+	ops := fullOrTiny(b, int64(16_000), 300)
 	for range b.rounds {
 		empty, err := openBook(filepath.Join(filepath.Dir(book.path), "empty.db"), businessKeys, book.next)
 		if err != nil {

@@ -81,7 +81,7 @@ func startRole(ctx context.Context, role string) (*server, error) {
 	return &server{url: strings.TrimSpace(line), stdin: stdin, cmd: cmd}, nil
 }
 
-// stop ends the process and waits for its end.
+// stop ends the process, by the end of its standard input, and waits for it.
 func (s *server) stop() {
 	_ = s.stdin.Close()
 	_ = s.cmd.Wait()
@@ -96,7 +96,8 @@ func (s *server) payURL(delay time.Duration) string {
 // default. With net/http's default of 2, new connections would dominate the figures.
 const idleMax = 256
 
-// newPool returns a new transport without a proxy. The caller closes its idle connections at the end.
+// newPool returns a new transport without a proxy. It keeps up to idleMax idle connections to a server, so that each worker has one, and no other limit
+// (0). The caller closes these at the end.
 func newPool() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil

@@ -19,7 +19,7 @@ import (
 
 // runWaiting measures Run with operations that become due one by one, in a bolt journal with many others due in an hour.
 func runWaiting(b *bench) error {
-	for _, waiting := range pick(b, []int64{0, 100_000, 1_000_000}, []int64{0, 1_000}) {
+	for _, waiting := range fullOrTiny(b, []int64{0, 100_000, 1_000_000}, []int64{0, 1_000}) {
 		if err := waitBeside(b, waiting); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func waitBeside(b *bench, waiting int64) error {
 	var cpu, half, most samples
 	for range b.rounds {
 		w := &dueWire{at: map[string]time.Time{}, done: make(chan struct{})}
-		busy, passes, err := w.run(b, book, pick(b, 50, 5))
+		busy, passes, err := w.run(b, book, fullOrTiny(b, 50, 5))
 		if err != nil {
 			return err
 		}

@@ -165,7 +165,7 @@ func (k *Kit) Crash() *oncehttp.Client {
 	old, client := k.process, k.client
 	k.mu.Unlock()
 	old.kill()
-	k.ending.Go(func() { _ = client.Close() })
+	k.ending.Go(func() { _ = client.Close() }) // it may wait for a function of the Config
 	synctest.Wait()
 	if err := k.open(); err != nil {
 		k.t.Fatalf("oncehttptest: %v", err)

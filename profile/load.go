@@ -164,6 +164,7 @@ func (f *file) fact(fact *fact) error {
 // to Unclear. to is the pointer of fact.part.
 func (f *file) weigh(fact *fact, source Source, to any) error {
 	switch {
+	// That no key is sent may be an assumption, too: nothing is more cautious.
 	case source.Confidence == Assumed && !fact.assumed && !(fact.name == "carrier" && f.p.Carrier.Place == Nowhere):
 		return fmt.Errorf("%s: an assumption must not decide what an answer means or where a key travels; name a source, or leave it out", fact.name)
 	case source.Confidence == Secondary && fact.doubted != nil:

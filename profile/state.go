@@ -34,7 +34,7 @@ func (p *Profile) State() State {
 }
 
 // NotReady returns the facts that a profile lacks to be ready, by the names in files: carrier, endpoints (or methods), and
-// stored.success (or already_done).
+// stored.success (or already_done). A fact counts only with a primary source or an official page.
 func (p *Profile) NotReady() []string {
 	if p.Carrier.Place == Nowhere {
 		return nil

@@ -81,7 +81,7 @@ func failure(object json.RawMessage) string {
 // an error the result is nil: a part of the list proves nothing.
 func (a *Asker) listed(ctx context.Context, rec *persist.Record, wanted func(json.RawMessage) bool) (found []json.RawMessage, err error) {
 	since := rec.FirstSent
-	if since.IsZero() { // the record does not tell
+	if since.IsZero() { // no send is recorded
 		since = rec.Created
 	}
 	query := url.Values{"limit": {"100"}, "created[gte]": {strconv.FormatInt(since.Add(-clocksDiff).Unix(), 10)}}

@@ -62,8 +62,8 @@ func (b *beside) start(ctx context.Context, work string) (stop func(), err error
 	return stop, nil
 }
 
-// listens reads the server's output up to its address, and returns the port. It fails if the
-// output ends before.
+// listens reads the server's output up to the line with its address, which begins with b.says,
+// and returns the port. It fails if the output ends before.
 func (b *beside) listens(lines *bufio.Reader) (string, error) {
 	for {
 		line, err := lines.ReadString('\n')

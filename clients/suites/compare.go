@@ -97,7 +97,7 @@ func (r *report) runPackage(ctx context.Context, t *tests, rel string) error {
 			steady[name] = steady[name] && once[name] != nil
 		}
 	}
-	limit := min(patience, 20*time.Second+2*time.Since(begun))
+	limit := min(patience, 20*time.Second+2*time.Since(begun)) // twice the time of the two runs without oncehttp, and a reserve
 	for _, m := range r.modes {
 		if err := m.runPackage(ctx, t, rel, steady, limit); err != nil {
 			return err

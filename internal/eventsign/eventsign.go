@@ -155,6 +155,7 @@ func (w Scheme) Verifier(c Check) (Verify, error) {
 
 // check returns an error if the scheme or the settings are not complete, or contradict each other.
 func (w *verifier) check() error {
+	// The signature is in a header, over Text, or in a field of each event, over Fields: one of the two.
 	switch {
 	case len(w.Fields) == 0 && !strings.Contains(w.Text, "{body}"):
 		return errors.New("sign: Webhook.Text has no {body}")

@@ -72,9 +72,9 @@ func (r *remover) without(b []byte, ways []way) (rest []byte, changed bool, err 
 		return b, false, err
 	}
 	inArray := opening == json.Delim('[')
-	rest = []byte{b[decoder.InputOffset()-1]}
+	rest = []byte{b[decoder.InputOffset()-1]} // the opening brace or bracket
 	for i := 0; decoder.More(); i++ {
-		head, at := []byte(nil), strconv.Itoa(i)
+		head, at := []byte(nil), strconv.Itoa(i) // of a member: its name as it is spelled and a colon, and the name
 		if !inArray {
 			from := decoder.InputOffset()
 			name, err := decoder.Token()

@@ -58,7 +58,8 @@ func On(j persist.Journal, changes ...func(*oncehttp.Config)) func(*oncehttp.Con
 	}
 }
 
-// Sealed returns a client on the journal, sealed with these keys. Without keys, the client is on the journal as it is.
+// Sealed returns a client on the journal, sealed with these keys (a letter for each). Without keys, the client is on the journal as it is. It sends
+// through w, and makes one attempt in a call.
 func Sealed(t *testing.T, w *wiretest.Wire, j persist.Journal, keys string) *oncehttp.Client {
 	t.Helper()
 	if keys != "" {

@@ -29,7 +29,7 @@ func WithProfile(name string, change func(*profile.Profile)) func(*oncehttp.Conf
 // OneAttempt lets a call make one attempt.
 func OneAttempt(cfg *oncehttp.Config) { cfg.Retry.MaxAttempts = 1 }
 
-// Quick returns a policy for tests over loopback, in real time.
+// Quick returns a policy for tests over loopback, in real time: with this number of attempts, and pauses of a nanosecond to a millisecond.
 func Quick(attempts int) oncehttp.Policy {
 	return oncehttp.Policy{MaxAttempts: attempts, MinDelay: 1, MaxDelay: time.Millisecond}
 }
@@ -53,7 +53,7 @@ const OrderSeven = `{"order":{"id":7},"amount":100}`
 // TakesNoKey configures a client for an API without keys.
 func TakesNoKey(cfg *oncehttp.Config) {
 	cfg.Profile = profile.None()
-	cfg.Profile.NotActed = profile.NotActed{Again: []int{429}} // is ignored
+	cfg.Profile.NotActed = profile.NotActed{Again: []int{429}} // of no effect: without keys no answer makes the client send again
 	cfg.Profile.ShouldRetry = profile.ShouldRetry{Header: "X-Should-Retry", Yes: "true"}
 }
 

@@ -32,7 +32,8 @@ const (
 	onServer
 )
 
-// Engines returns memory, bolt and PostgreSQL.
+// Engines returns the journals in memory, in a file (bolt) and on PostgreSQL: for each the function that makes it, and whether one process alone can
+// have it, or it is on a server.
 func Engines() []Engine {
 	return []Engine{{"memory", inMemory, ordinary}, {"bolt", inFile, oneProcess}, {"postgres", onPostgres, onServer}}
 }
