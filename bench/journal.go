@@ -174,7 +174,8 @@ func (f *figures) report(b *bench, group, name, rival string, base *figures) {
 	b.add(group, name, "B grown/op", f.growth)
 }
 
-// reportJournal records the figures and targets of all runs with one kind of sync. sync names it for people.
+// reportJournal records the figures and targets of all runs with one kind of sync; sync names it for people. A run measures begins, the durable writes of
+// new operations, in a journal with a number of records from before (live).
 func reportJournal(b *bench, runs []*journalRun, sync string, mode syncMode) {
 	group := fmt.Sprintf("begin, %d writers, %s", journalWriters, sync)
 	const rawName, rival = "raw group-committed log", "of the raw log"

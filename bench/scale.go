@@ -244,7 +244,7 @@ func after(d time.Duration) <-chan struct{} {
 	return done
 }
 
-// beginUntil lets sweepCallers goroutines begin records until done is closed, and
+// beginUntil lets sweepCallers goroutines begin records (write new operations durably) until done is closed, and
 // returns the time of each Begin.
 func beginUntil(ctx context.Context, book *book, done <-chan struct{}) ([]time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -279,7 +279,7 @@ func beginUntil(ctx context.Context, book *book, done <-chan struct{}) ([]time.D
 	return all, context.Cause(ctx)
 }
 
-// scaleDrain finishes and removes all pending records, and then measures begins
+// scaleDrain finishes and removes all pending records, and then measures begins (durable writes of new operations)
 // in this drained file and in new ones by turns.
 func scaleDrain(b *bench, book *book) error {
 	book.mode.Store(int64(syncNone)) // draining is not measured

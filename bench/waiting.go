@@ -27,8 +27,8 @@ func runWaiting(b *bench) error {
 	return nil
 }
 
-// waitBeside measures how late operations are sent that fall due, and the processor time for it, beside as many operations as waiting that are due in
-// an hour.
+// waitBeside measures how late operations are sent that fall due, and the processor time of a pass (one look of Run for due operations), beside as many
+// operations as waiting that are due in an hour.
 func waitBeside(b *bench, waiting int64) error {
 	dir := filepath.Join(b.dir, "waiting")
 	if err := os.Mkdir(dir, 0o700); err != nil {

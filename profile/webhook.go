@@ -110,7 +110,8 @@ func (w *Webhook) String() string {
 	return "signed as " + w.Scheme + "; " + strings.Join(texts, "; ")
 }
 
-// checkWebhook checks the facts about the API's events; nil is valid: no event is known to prove anything.
+// checkWebhook checks the facts about the API's events; nil is valid: no event is known to prove anything. Most are JSON pointers into an event: Type, for
+// one, leads to its type, and Live to the value that is LiveValue for an event of the live environment.
 func checkWebhook(p *Profile) error {
 	w := p.Webhook
 	if w == nil {

@@ -50,7 +50,7 @@ func (t *tests) run(ctx context.Context, rel, mode string, timeout time.Duration
 		for name, r := range some {
 			if r.status == "" {
 				r.status = fail
-				if !strings.Contains(name, "/") {
+				if !strings.Contains(name, "/") { // a subtest is left out with its test
 					open = append(open, name)
 				}
 			}
