@@ -102,8 +102,8 @@ func (b *borrowed) prepare(ctx context.Context, s session) error {
 // each call, and takes and checks one anew for the next.
 func (b *borrowed) IsValid() bool { return false }
 
-// Close gives the connection back to the program's DB, with the variables of its session as they were. If they cannot be set back, the connection is
-// dropped.
+// Close gives the connection back to the program's DB, with the variables of its session as they were. If they cannot be set back, or a transaction may be
+// open (spent), the connection is dropped: an ErrBadConn from Raw makes database/sql close it, and the Close after that returns ErrConnDone.
 func (b *borrowed) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), b.limit)
 	defer cancel()
@@ -236,7 +236,8 @@ func (t *transaction) Commit() error { return t.end("COMMIT AND NO CHAIN NO RELE
 // Rollback implements [driver.Tx]. The session stays connected, and no new transaction begins.
 func (t *transaction) Rollback() error { return t.end("ROLLBACK AND NO CHAIN NO RELEASE") }
 
-// end ends the transaction by COMMIT or ROLLBACK. After an error the connection is not used again.
+// end ends the transaction by COMMIT or ROLLBACK, within a time limit of its own. After an error the transaction may be open, and the connection is not used
+// again (spent).
 func (t *transaction) end(statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), t.b.limit)
 	defer cancel()

@@ -48,7 +48,8 @@ type dialect struct {
 }
 
 // dialect returns the statements and names for this journal's database, with its time limits. There are two statements for Begin: for encrypted
-// records and for those in clear.
+// records and for those in clear. With polls (the time limit of a call is too short for a wait of whole seconds) no statement of the journal's own waits for
+// a lock: it tries again.
 func (o Options) dialect() *dialect {
 	wait := o.LockWait
 	if o.polls {

@@ -34,7 +34,8 @@ func (o Options) Migrations() fs.FS {
 // files returns the files of Migrations, for checked options.
 func (o Options) files() fs.FS { return sqljournal.Files(schema, map[string]string{"db": o.prefix()}) }
 
-// schema returns the description of the journal's tables for sqljournal: the steps that make them, and the statements that find their version.
+// schema returns the description of the journal's tables for sqljournal: the steps that make them, and the statements that find their version. Older finds
+// tables of programs from before the first release, which had another table of versions. Missing recognises the error for a missing table.
 func (o Options) schema() (*sqljournal.Schema, error) {
 	steps, err := sqljournal.Steps(o.files())
 	const name, older = "oncehttp_version", "oncehttp_schema"

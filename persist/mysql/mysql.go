@@ -85,9 +85,9 @@ func (o Options) checked() (Options, error) {
 	o.polls = o.LockWait == 0 && o.CallTimeout/3 <= time.Second
 	switch {
 	case o.polls:
-		o.LockWait = time.Second // of a Begin in a caller's transaction
+		o.LockWait = time.Second // for a Begin in a caller's transaction, which cannot be tried again
 	case o.LockWait == 0:
-		o.LockWait = min(defaultLockWait, (o.CallTimeout/3-1)/time.Second*time.Second)
+		o.LockWait = min(defaultLockWait, (o.CallTimeout/3-1)/time.Second*time.Second) // whole seconds, less than a third
 	}
 	switch {
 	case !databaseName.MatchString(o.Database):

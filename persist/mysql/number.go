@@ -25,14 +25,14 @@ func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 		if err != nil {
 			return err
 		}
-		for n := numberRows; n == numberRows; {
+		for n := numberRows; n == numberRows; { // a full batch: there may be more
 			if n, err = d.numberSome(ctx, conn); err != nil {
 				return err
 			}
 			if n > 0 {
 				continue
 			}
-			select {
+			select { // others have locked all that are left
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-time.After(numberPause):

@@ -92,8 +92,8 @@ const (
 // borrowTries bounds the connections found to be dead when one is borrowed, beyond those that the DB may keep.
 const borrowTries = 3
 
-// Connect implements [driver.Connector]: it takes a connection of the program's DB within a time limit. It passes over dead ones, and tries again a
-// few times after refused credentials: while they are changed, the server may not know the new ones yet.
+// Connect implements [driver.Connector]: it takes a connection of the program's DB within a time limit. It passes over dead ones, as many as the DB has open
+// and a few more, and tries again a few times after refused credentials: while they are changed, the server may not know the new ones yet.
 func (l *lender) Connect(ctx context.Context) (driver.Conn, error) {
 	// database/sql itself connects without a bound.
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
@@ -181,7 +181,7 @@ func (o Options) open(ctx context.Context, db *sql.DB, name string, d *dialect, 
 	ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
 	defer cancel()
 	err := check(ctx, db)
-	begins := o // in a transaction, which may have another database
+	begins := o // the options for a begin in a caller's transaction, which may use another database: these name the journal's
 	if err == nil && o.Database == "" {
 		err = db.QueryRowContext(ctx, "SELECT DATABASE()").Scan(&begins.Database)
 	}

@@ -29,7 +29,7 @@ const packetLeast = 16 << 10
 // connection with a too large packet. Error: persist.ErrTooLarge.
 func inPacket(ctx context.Context, tx *sql.Tx, row *sqljournal.Row) (sqljournal.QueryRow, error) {
 	run := sqljournal.OnTx(tx)
-	if 2*row.Bytes() <= packetLeast { // also with each byte escaped
+	if 2*row.Bytes() <= packetLeast { // within the bound of every server, also with each byte escaped as text
 		return run, nil
 	}
 	var most int64

@@ -22,9 +22,10 @@ func (d *dialect) used() string { return d.prefix + "oncehttp_used" }
 // that are kept for ever.
 func (d *dialect) until() string { return d.prefix + "oncehttp_used_until" }
 
-// unused returns the last value of an INSERT into the table of records. It is null, or an error of the server (severalRows, and it undoes the INSERT) if the
-// row was inserted and a used key (the rest of an erased record) has its id. Its parameter is the token of the row. The server computes it behind the write:
-// the write has waited for a sweep that moved a record of this id, and the lock makes the read see what was committed, at every isolation.
+// unused returns the last value of an INSERT into the table of records. It is null, or an error of the server if the row was inserted and a used key (the
+// rest of an erased record) has its id: a subquery for one value gives two rows (severalRows), and that undoes the INSERT. Its
+// parameter is the token of the row. The server computes it behind the write: the write has waited for a sweep that moved a record of this id, and the lock
+// makes the read see what was committed, at every isolation.
 func (d *dialect) unused() string {
 	return fmt.Sprintf("IF(token = ?, (SELECT two.n FROM %s u JOIN (SELECT 1 AS n UNION ALL SELECT 2) two WHERE u.id = %s.id LOCK IN SHARE MODE), NULL)", d.used(), d.Records())
 }

@@ -287,7 +287,8 @@ func getProbe(k *check) {
 	}
 }
 
-// beginTrace is the case begin/trace. A record keeps a trace of the largest size until a sweep, and no change of the record changes it.
+// beginTrace is the case begin/trace. A record keeps a trace of the largest size until a sweep, and no change of the record changes it. A trace is the
+// header traceparent, 55 bytes, a ';' and the header tracestate.
 func beginTrace(k *check) {
 	j := k.journal()
 	r := record("a", "traced")

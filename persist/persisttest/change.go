@@ -58,7 +58,7 @@ func updateReplaces(k *check) {
 		back := begun
 		back.Revision = want.Revision
 		k.update(j, back)
-		back.Revision, back.SendUntil = begun.Revision+2, want.SendUntil
+		back.Revision, back.SendUntil = begun.Revision+2, want.SendUntil // the one time that no Update moves back
 		k.holds(j, back, "Update back")
 	}
 }
@@ -143,7 +143,8 @@ func updateFrozen(k *check) {
 	k.holds(j, r, "an Update with another request, which is frozen")
 }
 
-// updateSendUntil checks that neither an Update nor a Finish moves SendUntil back: until then a send may be on its way.
+// updateSendUntil checks that neither an Update nor a Finish moves SendUntil back: until then a send may be on its way. Each step gives a time, and names
+// the one that must be stored.
 func updateSendUntil(k *check) {
 	j := k.journal()
 	early, late := epoch().Add(time.Minute), epoch().Add(time.Hour)

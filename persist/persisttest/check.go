@@ -31,7 +31,7 @@ type check struct {
 // stop is the panic value of fatalf. It ends a case.
 type stop struct{}
 
-// errorf reports a failure and goes on.
+// errorf reports a failure and goes on. It keeps the first ten of a case.
 func (k *check) errorf(format string, args ...any) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -40,7 +40,7 @@ func (k *check) errorf(format string, args ...any) {
 	}
 }
 
-// fatalf ends the case. Only the case's own goroutine may call it.
+// fatalf reports a failure and ends the case. Only the case's own goroutine may call it.
 func (k *check) fatalf(format string, args ...any) {
 	k.errorf(format, args...)
 	panic(stop{})
@@ -83,7 +83,7 @@ func (k *check) reopen(j persist.Journal) persist.Journal {
 	return k.journal()
 }
 
-// want reports err as a failure unless it is target. A nil target means no error.
+// want reports err as a failure unless it is target. A nil target means no error. format and args name the call in the failure.
 func (k *check) want(err, target error, format string, args ...any) {
 	if !errors.Is(err, target) {
 		k.errorf("%s: got error %v, want %v", fmt.Sprintf(format, args...), err, target)
@@ -130,7 +130,7 @@ func (k *check) holds(j persist.Journal, want persist.Record, after string) {
 	}
 }
 
-// gone requires Get to return ErrNotFound.
+// gone requires Get to return ErrNotFound. after names, for the error, the call before it.
 func (k *check) gone(j persist.Journal, id persist.ID, after string) {
 	got, err := j.Get(context.Background(), id)
 	if !errors.Is(err, persist.ErrNotFound) {

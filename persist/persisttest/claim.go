@@ -35,7 +35,7 @@ func claimCases() []testCase {
 	}
 }
 
-// dueTimes returns the result of DueTimes as a map: the time of the first due record of each origin.
+// dueTimes returns the result of DueTimes as a map: the time of the first due record of each origin, whatever its needs (the requirements on a client).
 func (k *check) dueTimes(j persist.Journal, q persist.Query) map[string]time.Time {
 	d, _ := persist.As[persist.DueTimes](j)
 	all, err := d.DueTimes(context.Background(), q)
@@ -154,8 +154,8 @@ func (k *check) pass(c persist.Claimer, t time.Time) {
 	}
 }
 
-// claimTakes is the case claim/takes. Claim returns and stores lease, revision and drive of at most n due
-// records, and takes no leased one.
+// claimTakes is the case claim/takes. Claim returns and stores lease, revision and Drives (how often somebody has set out to
+// send the record) of at most n due records, and takes no leased one.
 func claimTakes(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -299,8 +299,8 @@ func claimDisjoint(k *check) {
 	}
 }
 
-// claimFence is the case claim/fence. After a lease has ended and another owner has claimed, calls at the old
-// revision return ErrStale.
+// claimFence is the case claim/fence. After a lease has ended and another owner has claimed, calls of the first owner, at
+// the old revision, return ErrStale.
 func claimFence(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)

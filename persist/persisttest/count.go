@@ -40,7 +40,8 @@ type countModel struct {
 	expected map[persist.ID]persist.Record
 }
 
-// newCountModel opens an empty store. ok is false for a journal without persist.Counter.
+// newCountModel opens an empty store, and returns a model of its counts: the records that the journal must have. ok is false for a journal without
+// persist.Counter.
 func newCountModel(k *check) (d *countModel, ok bool) {
 	d = &countModel{check: k, random: rand.New(rand.NewPCG(3, 4)), expected: map[persist.ID]persist.Record{}}
 	return d, d.on(k.journal())
@@ -86,7 +87,8 @@ func (d *countModel) counts() persist.Counts {
 	return want
 }
 
-// compare compares the journal's counts with those of the model. when tells, for the error, the call before it.
+// compare compares the journal's counts with those of the model. Owed results count only in a journal that keeps them. A journal may keep due times in
+// microseconds. when tells, for the error, the call before it.
 func (d *countModel) compare(when string) {
 	got, want := d.check.count(d.counter, when), d.counts()
 	if got.Pending != want.Pending || !maps.Equal(got.Held, want.Held) || !got.Oldest.Equal(want.Oldest) {
@@ -265,7 +267,7 @@ func countOwed(k *check) {
 }
 
 // countBeside counts while others write. There are always between least and most unfinished records, and at most one of each writer is held. A
-// store on several servers may count also what ended meanwhile on another of them.
+// store on several servers (k.spread) may count also what ended meanwhile on another of them.
 func countBeside(k *check) {
 	d, ok := newCountModel(k)
 	if !ok {

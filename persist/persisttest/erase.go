@@ -53,7 +53,7 @@ func (k *check) erase(j persist.Journal, r persist.Record) persist.Record {
 }
 
 // nameless requires that the record erased, which was the record was before, has none of its old names: account, key, key on the wire, and the keys
-// of related operations. after is the act, for messages.
+// of related operations. A name of one letter may be part of another text. after is the act, for messages.
 func (k *check) nameless(was, erased persist.Record, after string) {
 	now := namesOf(&erased)
 	for i, name := range namesOf(&was) {
@@ -72,7 +72,8 @@ func namesOf(r *persist.Record) []string {
 	return names
 }
 
-// evidenced returns ended records of every size, with each field set that an ended record may have.
+// evidenced returns ended records of every size, whose ends a caller has heard. Those that a person has not settled have been replaced by another
+// operation, with a note of that.
 func evidenced(k *check, j persist.Journal) []persist.Record {
 	all := ended(k, j)
 	for i := range all {
@@ -129,7 +130,7 @@ func eraseEnded(k *check) {
 	}
 }
 
-// found requires Get by an ID to return the wanted record, which is erased, and so has another ID.
+// found requires Get by an ID to return the wanted record. If that is erased, it has another ID. after names, for the error, the call before it.
 func (k *check) found(j persist.Journal, id persist.ID, want persist.Record, after string) {
 	got, err := j.Get(context.Background(), id)
 	if err != nil {
@@ -157,7 +158,7 @@ func eraseScoped(k *check) {
 			k.errorf("Erase of account %q: %q", account, r.Account)
 		}
 		for n, outer := range accounts {
-			selected := n <= i && (n > 0 || i == 0)
+			selected := n <= i && (n > 0 || i == 0) // each holds those after it, but for the unnamed account
 			if got := k.list(j, persist.Query{Account: outer, Key: "scoped", After: r.Seq - 1}); (len(got) == 1) != selected {
 				k.errorf("List of account %q after Erase in account %q: %q", outer, account, keys(got))
 			}
@@ -267,7 +268,8 @@ func eraseOnce(k *check) {
 	}
 }
 
-// eraseReopen is the case erase/reopen. Erased records are the same after a restart.
+// eraseReopen is the case erase/reopen. Erased records are the same after a restart. A prune long afterwards removes all but those with
+// Evidence (an event of the API that proves the effect) and either another operation in their place or another end than the event says.
 func eraseReopen(k *check) {
 	j := k.journal()
 	var all, were []persist.Record

@@ -27,7 +27,7 @@ func factCases() []testCase {
 	}
 }
 
-// fact calls Fact. Fact must return want.
+// fact calls Fact, which must return want, the value that is there afterwards: it writes value if old is there, nil for none. A nil value only reads.
 func (k *check) fact(j persist.Journal, name string, old, value, want []byte) {
 	got, err := j.Fact(context.Background(), name, old, value)
 	if err != nil || !bytes.Equal(got, want) {

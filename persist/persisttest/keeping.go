@@ -30,7 +30,8 @@ func keepingCases() []testCase {
 	}
 }
 
-// others returns limits of sweeps by clients with another Config, at a time after the finish of the suite's records.
+// others returns limits of sweeps by clients with another Config, at a time after the finish of the suite's records. They must not count: a sweep without
+// Prune goes by the times in the record, where it has them.
 func others(after time.Duration) []persist.Limits {
 	var all []persist.Limits
 	for _, keep := range []time.Duration{0, -1, time.Minute, 1000 * time.Hour} {
@@ -93,7 +94,7 @@ func keepingKey(k *check) {
 	}
 }
 
-// keepingKeyReopen is the case keeping/key-reopen. KeepKey of the record holds in later processes.
+// keepingKeyReopen is the case keeping/key-reopen. KeepKey of the record holds in later processes, and not that of a sweep (one of the limits of others).
 func keepingKeyReopen(k *check) {
 	j := k.journal()
 	r, forever := record("a", "bounded"), record("b", "for ever")

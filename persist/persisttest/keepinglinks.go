@@ -9,7 +9,8 @@ import (
 
 // This file holds the cases about ended records that other operations need. Who decides by a part of a record may miss what these have.
 
-// refused begins a record, as adjusted by change, ends it with a refusal (a 402), and returns it. Its answer is kept for an hour, and its key for two.
+// refused begins a record, as adjusted by change, ends it with a refusal (a 402), and returns it. Its answer is kept for an hour, and its key for two. Under
+// the key unreportedKey no caller has heard of the end.
 func (k *check) refused(j persist.Journal, key string, change func(r *persist.Record)) persist.Record {
 	r := record("a", key)
 	r.KeepAnswer, r.KeepKey = time.Hour, 2*time.Hour
@@ -28,13 +29,13 @@ const unreportedKey = "contradicted and unreported"
 // generated makes the key of a record a generated one.
 func generated(r *persist.Record) { r.Generated = true }
 
-// contradicted amends an ended record by an event of the API that proves it.
+// contradicted amends an ended record, a refusal, by an event of the API that proves the opposite: it was paid.
 func (k *check) contradicted(j persist.Journal, r persist.Record) persist.Record {
 	r.Evidence = &persist.Evidence{Event: "evt", Type: "paid", By: "key", Scheme: "stripe", Digest: string(make([]byte, 32)), At: done()}
 	return k.amend(j, r)
 }
 
-// replaced amends an ended record by the key of the operation in its place.
+// replaced amends an ended record by the key of the operation in its place, and by the time for which its own key is kept.
 func (k *check) replaced(j persist.Journal, r persist.Record, keepKey time.Duration) persist.Record {
 	r.ReplacedBy, r.KeepKey = r.Key+":gen=2", keepKey
 	return k.amend(j, r)

@@ -119,7 +119,7 @@ func (k *check) dueGroups(j persist.Journal, q persist.Query) map[needsGroup]tim
 	for _, t := range all {
 		g := needsGroup{t.Origin, t.Needs}
 		if n := persist.ParseNeeds(t.Needs); n.Hidden == "" && n.Format == persist.Format {
-			n.SealKeys = ""
+			n.SealKeys = "" // a journal that seals (encrypts) records adds the names of its keys
 			g.needs = n.String()
 		}
 		if _, twice := groups[g]; twice {

@@ -68,7 +68,7 @@ func (l *listening) await(after string) {
 	}
 }
 
-// ended waits for the end of Listen, and returns its error.
+// ended waits for the end of Listen, and returns its error. after names, for the failure, the cause of the end.
 func (l *listening) ended(after string) error {
 	select {
 	case err := <-l.over:
@@ -124,7 +124,7 @@ func notifyWakes(k *check) {
 	_ = again.ended("the end of its context")
 }
 
-// notifyFew checks that many notifications become few, and that the last of them is not lost.
+// notifyFew checks that many notifications become few, two in notifyEvery at most (and two more), and that the last of them is not lost.
 func notifyFew(k *check) {
 	one, two, end, ok := k.twoNotifiers()
 	defer end()

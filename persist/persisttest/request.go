@@ -40,7 +40,8 @@ func dropping(account string) []persist.Record {
 	return all
 }
 
-// end ends a record, and drops its request if its time is over. It returns the expected record.
+// end ends a record, and drops its request if its time is over. Its answer is small, or large or empty as the record's key says. It returns the expected
+// record.
 func (k *check) end(j persist.Journal, r persist.Record) persist.Record {
 	r = finished(r)
 	r.LeaseOwner, r.LeaseUntil = "", time.Time{}
@@ -58,7 +59,8 @@ func (k *check) end(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
-// requestEnd is the case request/end. The write that ends the operation drops the body, if the record says so.
+// requestEnd is the case request/end. The write that ends the operation drops the body, if the record says so. A sweep an hour later has nothing to do, and
+// one much later takes the answers of all eight.
 func requestEnd(k *check) {
 	j := k.journal()
 	for i, account := range []string{"at once", "after an update"} {
@@ -101,7 +103,8 @@ func requestReopen(k *check) {
 	}
 }
 
-// requestKept is the case request/kept. A body that must stay after the end does so.
+// requestKept is the case request/kept. A body that must stay after the end does so: with RequestWithAnswer always, and with RequestUntilSuccess after a
+// refusal (402).
 func requestKept(k *check) {
 	j := k.journal()
 	for i, choice := range []persist.RequestKeeping{persist.RequestWithAnswer, persist.RequestUntilSuccess, persist.RequestUntilEnd} {

@@ -186,7 +186,7 @@ func resultSweep(k *check) {
 	}
 }
 
-// sweepOwed checks that a Sweep changes the record after its delivery, and not before.
+// sweepOwed checks that a Sweep under the limits late changes the record after its delivery, and not before: the first sweep none, the second one.
 func (k *check) sweepOwed(j persist.Journal, results persist.Results, r persist.Record, late persist.Limits) {
 	ctx := context.Background()
 	for want := range 2 {

@@ -129,7 +129,8 @@ func (w *modelWorker) get(ctx context.Context, key string, known persist.Record,
 	}
 }
 
-// update calls Update with random changes, and compares the result with the model.
+// update calls Update with random changes, and compares the result with the model: an unfinished record is changed, any other call is refused. known is the
+// model's record of the key, if exists is true. KeyTold is for ended records alone.
 func (w *modelWorker) update(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := changed(w.orNew(key, known, exists))
 	next.KeyTold = false
@@ -142,7 +143,8 @@ func (w *modelWorker) update(ctx context.Context, key string, known persist.Reco
 	}
 }
 
-// finish calls Finish or, at random, FinishLate, and compares the result with the model.
+// finish calls Finish or, at random, FinishLate, and compares the result with the model: an unfinished record ends, any other call is refused. known is the
+// model's record of the key, if exists is true.
 func (w *modelWorker) finish(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := finished(w.orNew(key, known, exists))
 	next.Unreported = next.Generated && w.random.IntN(2) == 0
@@ -175,7 +177,8 @@ func (w *modelWorker) orNew(key string, known persist.Record, exists bool) persi
 	return record(w.account, key)
 }
 
-// report marks a record as reported, in any state and even if it does not exist.
+// report marks a record as reported (a caller has heard its end), in any state and even if it does not exist. known is the model's record of the key, if
+// exists is true: only an unreported one changes.
 func (w *modelWorker) report(ctx context.Context, key string, known persist.Record, exists bool) {
 	id := persist.ID{Account: w.account, Key: key}
 	if err := w.journal.MarkReported(ctx, id); err != nil {
@@ -192,7 +195,7 @@ func (w *modelWorker) report(ctx context.Context, key string, known persist.Reco
 	w.expected[key] = known
 }
 
-// begin calls Begin with a random body, and compares the result with the model.
+// begin calls Begin with a random body, and compares the result with the model: the record is created, or known is returned if exists is true.
 func (w *modelWorker) begin(ctx context.Context, key string, known persist.Record, exists bool) {
 	r := record(w.account, key)
 	r.Generated = w.random.IntN(2) == 0

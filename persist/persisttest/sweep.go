@@ -57,7 +57,7 @@ func (k *check) sweep(j persist.Journal, l persist.Limits, want int) {
 	}
 }
 
-// tombstone returns the part of a record left by Sweep.
+// tombstone returns the part of a record that Sweep leaves once the time of its answer is over: without its answer and request.
 func tombstone(r persist.Record) persist.Record {
 	r.Strip()
 	return r

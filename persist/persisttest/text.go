@@ -107,7 +107,7 @@ func textGone(k *check) {
 		k.swept(j, r, "a Sweep just before its text's time")
 		k.sweepEach(j, others(50*time.Hour), 1)
 		k.without(j, r, "a Sweep at its text's time")
-		if n := listed(); n != 1+2*(i+1) {
+		if n := listed(); n != 1+2*(i+1) { // that of losesTexts, and two of each round
 			k.errorf("List without a key has %d records after a Sweep of a text, want %d", n, 1+2*(i+1))
 		}
 		k.sweepEach(j, others(100*365*24*time.Hour), 0)
@@ -122,7 +122,8 @@ func textGone(k *check) {
 		}
 	}
 	at := k.finish(j, k.begin(j, textless("a", "at once", -1)))
-	k.sweep(j, persist.Limits{Now: done().Add(24*time.Hour - 4*time.Second - 1)}, 1) // since its first send
+	// With a negative KeepText the texts go at the end of the window: 24 hours after the first send, which is four seconds before the record's end.
+	k.sweep(j, persist.Limits{Now: done().Add(24*time.Hour - 4*time.Second - 1)}, 1)
 	k.swept(j, at, "a Sweep within its window")
 	k.sweep(j, persist.Limits{Now: done().Add(24*time.Hour - 4*time.Second)}, 1)
 	k.without(j, at, "a Sweep at the end of its window")
@@ -142,7 +143,8 @@ func textGone(k *check) {
 	k.gone(j, bounded.ID, "a Sweep at its key's time")
 }
 
-// needing returns ended records that must keep their texts, by the reason.
+// needing returns ended records that must keep their texts, although their time is over, by the reason. Two of them need their texts for a thousand hours
+// only: until then a send may be on its way.
 func needing(k *check, j persist.Journal) map[string]persist.Record {
 	all := map[string]persist.Record{}
 	add := func(why string, begun func(*persist.Record), ended func(*persist.Record)) {
@@ -234,7 +236,8 @@ func textReopen(k *check) {
 	k.sweep(j, persist.Limits{Now: done().Add(1000 * time.Hour)}, 0)
 }
 
-// textBegin is the case text/begin: keys are begun, and read, beside sweeps that take out their texts.
+// textBegin is the case text/begin: keys are begun, and read, beside sweeps that take out their texts. The sweeps' times go up to 50 hours, when the time of
+// the texts is over.
 func textBegin(k *check) {
 	ctx, j := context.Background(), k.journal()
 	if !k.losesTexts(j) {

@@ -53,7 +53,8 @@ func claimed(r persist.Record, now time.Time) persist.Record {
 }
 
 // claimMarks is the case claim/marks. ClaimToSend marks the stored record as maybe sent and returns it
-// unmarked; an Update takes the mark back.
+// unmarked; an Update takes the mark back. sending is the time for which a send may be on its way; a later
+// SendUntil in the record stays.
 func claimMarks(k *check) {
 	j := k.journal()
 	begun := k.begin(j, record("a", "k"))
@@ -86,7 +87,8 @@ func claimMarks(k *check) {
 }
 
 // claimMarksOnly is the case claim/marks-only. ClaimToSend marks only records that may be sent without a
-// further write.
+// further write. It does not mark a record that was sent already, one whose requests carry no key, one whose key
+// the API does not keep, and one whose key the server hands out (a token that is missing, or was never sent).
 func claimMarksOnly(k *check) {
 	j := k.journal()
 	for account, change := range map[string]func(*persist.Record){

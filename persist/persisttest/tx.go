@@ -18,7 +18,8 @@ func txCases() []testCase {
 	}
 }
 
-// inTx begins a record in a transaction of its own, and commits that or rolls it back. It requires that nobody sees the record before.
+// inTx begins a record in a transaction of its own, and commits that or rolls it back. It requires that nobody sees the record before. existing and created
+// are the results of the begin.
 func (k *check) inTx(j persist.Journal, rec persist.Record, commits bool) (existing persist.Record, created bool) {
 	tx, commit, rollback, err := k.tx(j)
 	if err != nil {

@@ -34,7 +34,7 @@ func (a *arrays) free() {
 	}
 }
 
-// text adds a single value, no array, as a parameter.
+// text adds a single value, no array, as a parameter: a text in binary form is its bytes.
 func (a *arrays) text(s string) {
 	a.buf = append(a.buf, s...)
 	a.end()

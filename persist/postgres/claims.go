@@ -50,7 +50,7 @@ func (d *dialect) take(ctx context.Context, tx *sql.Tx, query string, args []any
 		return w, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var row nullRow // each Scan makes its bytes anew
+	var row nullRow // used again for each row: Scan makes new memory for its bytes
 	dest := append([]any{&now}, row.dest()...)
 	for rows.Next() {
 		if err := rows.Scan(dest...); err != nil {

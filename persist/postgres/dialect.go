@@ -42,7 +42,8 @@ type dialect struct {
 }
 
 // dialect returns the statements and names for this journal's schema, with its time limits. A function of pg_catalog whose arguments are not of its own types
-// is named with that schema: by the search path, one of another schema could fit better.
+// is named with that schema: by the search path, one of another schema could fit better. The statement of Begin inserts the row (mine) or reads the
+// standing one (s). In the second case confirmStanding makes its commit wait for a standby as that of a write does.
 func (o Options) dialect() *dialect {
 	d := &dialect{table: o.Schema + ".record", fact: o.Schema + ".fact", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
@@ -191,7 +192,7 @@ func (r *nullRow) row() *sqljournal.Row {
 // nil if another transaction was under way, so that the row is not visible.
 func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	var seq sql.NullInt64
-	var confirmed sql.NullString
+	var confirmed sql.NullString // of no use: the statement has made its commit wait as that of a write
 	var existing nullRow
 	if err := run(ctx, d.begin, insertValues(row), append([]any{&seq, &confirmed}, existing.dest()...)...); err != nil {
 		return nil, err
@@ -218,7 +219,7 @@ func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 		if err != nil {
 			return err
 		}
-		// Of fewer, the others may just have been numbered by somebody else.
+		// Fewer rows than numberRows do not mean that no more are left: others may have numbered the rest of these.
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return err
 		}

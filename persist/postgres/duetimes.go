@@ -38,10 +38,10 @@ func (d *dialect) DueTimes(ctx context.Context, conn *sql.Conn, where string, ar
 	})
 }
 
-// readOrigins reads the results of the two statements of DueTimes to their end, and calls found with each row.
+// readOrigins reads the results of the two statements of DueTimes, a setting and the query, to their end, and calls found with each row of the query.
 func readOrigins(results pgx.BatchResults, found func(origin, needs []byte, next int64)) (err error) {
 	defer func() {
-		if closed := results.Close(); err == nil { // it says the same again
+		if closed := results.Close(); err == nil { // after an error, Close returns the same one
 			err = closed
 		}
 	}()

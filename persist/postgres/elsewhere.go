@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// here returns an expression for the journal's database: the identifier of the server's data, which its standbys share, and the number of the table. No right is
-// needed for it, and it reads no table.
+// here returns an expression for the journal's database: the identifier of the server's data, which its standbys share, and the number of the table. No
+// right is needed for it, and it reads no table.
 func (d *dialect) here() string {
 	return "(SELECT system_identifier FROM pg_catalog.pg_control_system())::text || ' ' || '" + d.table + "'::regclass::oid::text"
 }
@@ -23,8 +23,8 @@ type place struct {
 	at   atomic.Pointer[string] // empty: the server does not say
 }
 
-// look reads which database the journal is in: the server's identifier and the number of its table. If the role or the server lacks the function for
-// it, there is nothing to compare later.
+// look reads which database the journal is in: the server's identifier and the number of its table. If the server refuses the query, since the role or
+// the server lacks the function for it, the place is empty, and there is nothing to compare later.
 func (p *place) look(ctx context.Context) error {
 	at, d := "", p.opts.dialect()
 	err := p.db.QueryRowContext(ctx, "SELECT "+d.here()).Scan(&at)

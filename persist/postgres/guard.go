@@ -33,7 +33,8 @@ const (
 )
 
 // told converts the error of a write into one of this package: ErrVolatile if the guard, a statement before each write, found that the server would lose
-// commits; persist.ErrReadOnly if the server takes no writes. Any other error, nil included, stays as it is.
+// commits (then it fails to convert a text, fsyncOff, into a number); persist.ErrReadOnly if the server takes no writes. Any other error, nil included,
+// stays as it is.
 func told(err error) error {
 	var pg *pgconn.PgError
 	switch {
@@ -56,7 +57,7 @@ type conn struct {
 func connOf(driverConn any) *pgx.Conn { return driverConn.(*conn).Conn.Conn() }
 
 // alone reports whether a statement is a write in a transaction of its own, so that the guard (a check that the server keeps commits) goes before it.
-// A notification needs none: its loss costs no more than a wait.
+// A notification needs none: its loss costs no more than a wait. The status 'I' means that no transaction is open. A SELECT with the text confirm writes.
 func (c *conn) alone(query string) bool {
 	reads := strings.HasPrefix(query, "SELECT ") && !strings.Contains(query, confirm)
 	return c.guards && !reads && !strings.HasPrefix(query, "NOTIFY ") && c.Conn.Conn().PgConn().TxStatus() == 'I'
@@ -110,7 +111,7 @@ func (c *conn) guarded(ctx context.Context, query string, args []driver.NamedVal
 		err = closed
 	}
 	if err != nil && pgconn.SafeToRetry(err) {
-		err = driver.ErrBadConn
+		err = driver.ErrBadConn // nothing was sent: the statement may be made on another connection
 	}
 	return rows, tag, told(err)
 }

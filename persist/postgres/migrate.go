@@ -37,7 +37,8 @@ func (o Options) files() fs.FS {
 	return sqljournal.Files(schema, map[string]string{"schema": o.Schema})
 }
 
-// schema returns the description of the journal's tables for sqljournal: the steps that make them, and the statements that find their version.
+// schema returns the description of the journal's tables for sqljournal: the steps that make them, and the statements that find their version. Older finds
+// tables of programs from before the first release, which had another table of versions. Missing recognises the error for a missing table.
 func (o Options) schema() (*sqljournal.Schema, error) {
 	steps, err := sqljournal.Steps(o.files())
 	table, older := o.Schema+".version", o.Schema+".schema_version"

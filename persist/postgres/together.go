@@ -52,7 +52,8 @@ func (d *dialect) WriteAll(ctx context.Context, conn *sql.Conn, begins, changes 
 // binaryForm is the form of all parameters and results.
 var binaryForm = []int16{pgtype.BinaryFormatCode}
 
-// written reads the result of the statement of WriteAll to its end: the token and the number of each row that was written.
+// written reads the result of the statement of WriteAll to its end, in binary form: the token and the number (eight bytes, or null) of each row that was
+// written.
 func written(result *pgconn.ResultReader) (numbers map[string]sql.NullInt64, err error) {
 	numbers = map[string]sql.NullInt64{}
 	for result.NextRow() {

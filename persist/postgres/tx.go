@@ -40,8 +40,8 @@ func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing per
 // stands, too.
 //
 // Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid,
-// and persist.ErrSealed for a record in clear in a sealed journal, and then nothing was written and the transaction goes on; those of the server; ErrVolatile, see
-// Options.AllowVolatile. The errors of the server can be found by errors.As as *pgconn.PgError, SQLSTATE 40001
+// and persist.ErrSealed for a record in clear in a sealed journal, and then nothing was written and the
+// transaction goes on; those of the server; ErrVolatile, see Options.AllowVolatile. The errors of the server can be found by errors.As as *pgconn.PgError, SQLSTATE 40001
 // (serialization failure) and 55P03 (LockWait is over) among them. After such an error the transaction can only be
 // rolled back.
 func (o Options) Begin(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
@@ -76,7 +76,7 @@ func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal
 	if err != nil {
 		return persist.Record{}, false, err
 	}
-	if err := row.Fits((*dialect)(nil).Most()); err != nil {
+	if err := row.Fits((*dialect)(nil).Most()); err != nil { // the bound is the same for every dialect
 		return persist.Record{}, false, err
 	}
 	d := o.dialect()
@@ -94,7 +94,8 @@ func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal
 }
 
 // insertIn inserts the row, and returns the row that is in the table then: this one, or another with its id. The other is read with a lock: so it is seen
-// even if it is not in the transaction's snapshot, and it can not be removed. In a database other than that of where, it neither inserts nor reads.
+// even if it is not in the transaction's snapshot, and it can not be removed. In a database other than that of where, it neither inserts nor reads; an empty
+// where is any. If the other row was removed between the insert and the read, it tries again.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row, where string) (*sqljournal.Row, error) {
 	d := o.dialect()
 	read := fmt.Sprintf("SELECT %s FROM %s s WHERE s.id = $1 FOR KEY SHARE", strings.Join(sqljournal.ReadColumns("s."), ", "), d.table)

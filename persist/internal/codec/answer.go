@@ -10,7 +10,7 @@ import (
 // This file encodes an answer, and the times of a progress.
 
 // appendAnswer appends an encoded answer to b, as the last part of a record's progress (the changeable part). The answer's time stands with the other times
-// of the progress. A body longer than limit stays outside: only its length and checksum are appended.
+// of the progress. A body longer than limit stays outside: only its length and checksum are appended. Dropped is a list of the JSON values left out of it.
 func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 	flags := byte(0)
 	set := func(f byte, on bool) {
@@ -43,7 +43,7 @@ func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 }
 
 // appendTimes appends a byte with one flag for each time that is set, and then these times. One more flag tells that the answer's body is outside, so
-// that a reader of the head knows it.
+// that a reader of the head knows it. The last of the seven times is that of the answer, zero without an answer.
 func appendTimes(b []byte, r *persist.Record, limit int) []byte {
 	times := [...]time.Time{r.Finished, r.NextAttempt, r.SendUntil, r.FirstSent, r.SendBefore, r.LeaseUntil, {}}
 	at := len(b)

@@ -57,7 +57,7 @@ func PeekProgress(b []byte) (Progress, error) {
 	d := decoder{b: b}
 	var r persist.Record
 	times, _ := d.progressHead(&r)
-	var reason []byte
+	var reason []byte // points into b
 	if r.State == persist.StateHeld {
 		for _, set := range [...]byte{timeFirstSent, timeSendBefore, timeLeaseUntil, timeAnswer} {
 			_ = d.timeIf(times, set)
@@ -92,7 +92,7 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	if flags&intentSameKey == 0 {
 		r.WireKey = d.string()
 	}
-	r.ServerToken = r.WireKey == ""
+	r.ServerToken = r.WireKey == "" // without a key on the wire, the server hands out a token in its place
 	r.Protected = flags&intentProtected != 0
 	if flags&intentOmitted != 0 {
 		r.Omitted = d.list()
@@ -164,7 +164,7 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 }
 
 // intentHead reads the beginning of an encoded intent (the part of a record frozen by Begin), for PeekIntent and DecodeIntent. It returns the values for the
-// indexes of journals, the flags that tell what follows, and the size of the body.
+// indexes of journals, the flags that tell what follows, and the size of the body. A flag unknown to this version (from intentFlags on) is damage.
 func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
 	flags = d.uvarint()
 	d.bad = d.bad || flags >= intentFlags
@@ -186,7 +186,8 @@ func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
 }
 
 // progressHead reads the beginning of an encoded progress (the changeable part of a record) into r. It returns two sets of flags: the times that are set,
-// and the optional parts that follow. PeekProgress stops soon after it, and DecodeProgress reads on.
+// and the optional parts that follow. PeekProgress stops soon after it, and DecodeProgress reads on. A flag unknown to this version (from progressFlags
+// on) is damage.
 func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	flags = d.uvarint()
 	d.bad = d.bad || flags >= progressFlags
@@ -354,7 +355,7 @@ func (d *decoder) answer(a *persist.Answer) Outside {
 }
 
 // WithRequestDropped returns a copy of an encoded progress (the changeable part of a record) with Record.RequestDropped set: the request is not kept any
-// more. Everything else is as it was, also an answer's body that is kept outside and was not read.
+// more. Everything else is as it was, also an answer's body that is kept outside and was not read. The flags are the first number of a progress.
 func WithRequestDropped(progress []byte) []byte {
 	flags, n := binary.Uvarint(progress)
 	b := binary.AppendUvarint(make([]byte, 0, len(progress)+binary.MaxVarintLen64), flags|progressRequestDropped)

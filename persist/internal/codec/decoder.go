@@ -39,7 +39,7 @@ func (d *decoder) end(part string) error {
 	return d.err(part)
 }
 
-// strings copies everything but the last keep bytes (a body) into one string. Strings read later are cut out of it, so that all of them need one
+// strings copies everything but the last keep bytes (a body) into one string, d.text. Strings read later are cut out of it, so that all of them need one
 // allocation.
 func (d *decoder) strings(keep int) {
 	if keep > len(d.b)-d.at {
@@ -111,7 +111,8 @@ func (d *decoder) timeIf(times, which byte) time.Time {
 // bytes reads a length and as many bytes. The bytes point into b.
 func (d *decoder) bytes() []byte { return d.take(d.uvarint()) }
 
-// string reads a string. It is cut out of the text that strings has prepared, or has memory of its own.
+// string reads a string. It is cut out of the text prepared by the method strings (a copy of b without the body, with the same offsets), or has memory of its
+// own. A string that reaches into the body is damage.
 func (d *decoder) string() string {
 	s := d.bytes()
 	if len(d.text) == 0 {
@@ -158,7 +159,8 @@ func (d *decoder) header() http.Header {
 	return h
 }
 
-// bodySize reads the length of a body. If outside is set, the body is stored elsewhere, and its checksum follows here.
+// bodySize reads the length of a body. If outside is set, the body is stored elsewhere, and its checksum follows here. A length that no
+// int can hold (Inline is the largest int) is damage.
 func (d *decoder) bodySize(outside bool) bodySize {
 	n := d.uvarint()
 	if n > uint64(Inline) {

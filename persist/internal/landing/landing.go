@@ -48,7 +48,7 @@ func (b *Begins) add(id string, rec *persist.Record, lost bool) {
 	defer b.mu.Unlock()
 	now, most := time.Now(), cmp.Or(b.Most, Most)
 	// By this process's own clock: the record's times are by the journal's.
-	until := now.Add(rec.Window + max(rec.SendBefore.Sub(rec.Created), 0))
+	until := now.Add(rec.Window + max(rec.SendBefore.Sub(rec.Created), 0)) // an operation that waits may be sent up to SendBefore
 	if b.at == nil {
 		b.at, b.sweepAt = map[string]begin{}, most/2
 	}
@@ -70,8 +70,9 @@ func (b *Begins) add(id string, rec *persist.Record, lost bool) {
 	b.at[id] = begin{seq: rec.Seq, lost: lost || before.lost, until: until}
 }
 
-// May reports whether a Begin of the record with this seq may still reach the server. True also means "unknown", beyond Most:
-// the caller must not forget the record.
+// May reports whether the statement of a Begin of the record with this seq may still reach the server: then the caller must not forget the record, since
+// that statement would begin it anew. After a call without an answer (lost) the seq is not known. Until overrun, true means "unknown": there was no room to
+// note all.
 func (b *Begins) May(id string, seq uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

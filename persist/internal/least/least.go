@@ -17,7 +17,7 @@ type item[T any] struct {
 // heap may change it.
 func New[T any](place func(T) *int32) Heap[T] { return Heap[T]{place: place} }
 
-// Set enters an item with a key, or changes the key of an item that is in the heap.
+// Set enters an item with a key, or changes the key of an item that is in the heap. place returns the item's index plus one; 0 is for "not in the heap".
 func (h *Heap[T]) Set(of T, key int64) {
 	p := h.place(of)
 	if *p == 0 {
@@ -29,7 +29,8 @@ func (h *Heap[T]) Set(of T, key int64) {
 	h.down(h.up(i))
 }
 
-// Remove takes an item out. It changes nothing if the item is not in the heap. If the heap has become much smaller, its memory is given back.
+// Remove takes an item out. It changes nothing if the item is not in the heap (its place is 0, else its index plus one). The last item fills the gap. If the
+// heap has become much smaller, its memory is given back.
 func (h *Heap[T]) Remove(of T) {
 	p := h.place(of)
 	i, last := int(*p)-1, len(h.items)-1

@@ -47,7 +47,8 @@ func (h *Hub) Notify() {
 }
 
 // send sends the wanted notifications, one for all calls of Notify within Every, and ends when none is wanted. A failed one is
-// not sent again: a listener is woken when it has a connection again, and looks at intervals anyway. Only one send runs.
+// not sent again: a listener is woken when it has a connection again, and looks at intervals anyway. Only one send runs. The empty message is a
+// notification; others are tests of a connection.
 func (h *Hub) send() {
 	for h.next() {
 		ctx, cancel := context.WithTimeout(context.Background(), h.c.Within)
@@ -119,7 +120,8 @@ type listener struct {
 }
 
 // set adds news for a listener, and wakes it: woken tells that something may have become due, deaf that the connection failed. A deaf of nil takes
-// back an error that the listener has not taken yet. Without news it does nothing. The caller holds Hub.mu.
+// back an error that the listener has not taken yet. Without news it does nothing. The channel has room for one signal: a second one is not needed before
+// the listener has taken the first. The caller holds Hub.mu.
 func (l *listener) set(woken bool, deaf error) {
 	if woken || deaf != nil {
 		l.woken, l.deaf = l.woken || woken, deaf
@@ -140,7 +142,7 @@ func (h *Hub) take(l *listener) (woken bool, deaf error) {
 }
 
 // join adds a listener to the current session, the use of a connection for all listeners, or starts one. The caller must call leave with it. It
-// returns nil if the hub is closed.
+// returns nil if the hub is closed. The listener is told at once what the others know: whether the connection works (hears), or its error (deaf).
 func (h *Hub) join(l *listener) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -117,7 +117,8 @@ func (u *use) read(ctx context.Context, line Line) error {
 }
 
 // step waits for the next event of a connection (a message, the result of a sent test, the timer) and handles it. Its error ends the use of the
-// connection. A connection is tested now and then: a message of its own must arrive.
+// connection. A connection is tested now and then: a message of its own (the token; empty if no test runs) must arrive. The timer ends the wait for it, or
+// starts the next test.
 func (u *use) step(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -146,7 +147,7 @@ func (u *use) step(ctx context.Context) error {
 
 // hear handles a message of the database's channel: another process's notification, or the test of the connection that this one has sent. Before the
 // first passed test no message counts, since the connection may lead to another server. The first pass wakes all listeners: they may have missed
-// something.
+// something. The empty message is a notification; the test of another process has a text, and is only a sign of life.
 func (u *use) hear(message string) {
 	passed := u.token != "" && message == u.token
 	if passed {

@@ -10,8 +10,8 @@ import (
 )
 
 // Amend implements [persist.Journal]: it replaces a record that has ended, by one statement with the conditions that it is at its revision and has
-// not been sent for longer than rec says. If no row fits them, it reads the row, and adopts the later SendUntil for another try, or returns why it
-// does not fit.
+// no later SendUntil than rec (the time until which a send may be on its way). If no row fits them, it reads the row, and adopts the later SendUntil for
+// another try, or returns why it does not fit.
 func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if j == nil {
 		return persist.Record{}, errNotOpened
@@ -38,7 +38,7 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 		if now == nil {
 			return err
 		}
-		now.State = int64(persist.StatePending) // it has ended, as it should
+		now.State = int64(persist.StatePending) // refuse takes an ended record for stale, and here it is right
 		return now.refuse(row)
 	})
 	if err != nil {

@@ -52,7 +52,7 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 		if err != nil {
 			return err
 		}
-		now.State = int64(persist.StatePending) // a final one would do
+		now.State = int64(persist.StatePending) // refuse takes an ended record for stale, and here it may have ended
 		return now.refuse(before)
 	})
 	if err != nil {

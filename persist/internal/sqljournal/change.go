@@ -69,7 +69,7 @@ func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 
 // change replaces the progress, the changeable part, of the unfinished record with rec's ID and revision. If final is set, rec is an end of it. It keeps the
 // later one of rec.SendUntil and the stored one, and sets rec.SendUntil to it. late means that no caller waits for the write: it may begin a little later,
-// to share a commit, and is tried again if there is no connection.
+// to share a commit, and is tried again if there is no connection. The first try shares a statement with other calls, where the engine can do that.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if j == nil {
 		return errNotOpened
@@ -134,8 +134,8 @@ func (j *Journal) confirm(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// refuse returns the error for a change that the present row (now) has not taken. errAgain: the row is as the caller read it. Then it has changed
-// twice meanwhile, or the new SendUntil was too early; row then has that of the present row, and the caller tries again.
+// refuse returns the error for a change that the present row (now) has not taken. errAgain: the row is as the caller read it. Then the new SendUntil was
+// too early, or the row has changed between the write and this look; row gets the later SendUntil, and the caller tries again.
 func (now *Row) refuse(row *Row) error {
 	state := persist.State(now.State)
 	sameSeq := !row.Seq.Valid || now.Seq == row.Seq
@@ -177,13 +177,14 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 		case err != nil:
 			return err
 		}
-		row.Created, row.Fingerprint = now.Created, now.Fingerprint
+		row.Created, row.Fingerprint = now.Created, now.Fingerprint // a Forget does not compare these: refuse must not find them different
 		return now.refuse(row)
 	})
 }
 
-// MarkReported implements [persist.Journal]: it clears Unreported of an ended record. It is durable on return. repeated means that an earlier try of
-// this write may have taken effect.
+// MarkReported implements [persist.Journal]: it clears Unreported (no caller has heard the end yet) of an ended record. If a sweep has taken its answer
+// already (swept = 1), it was only kept because it was unreported, and is due for the next sweep now. It is durable on return. repeated means that an
+// earlier try of this write may have taken effect.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	if j == nil {
 		return errNotOpened

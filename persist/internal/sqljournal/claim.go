@@ -39,7 +39,8 @@ func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string
 
 // claim is Claim: it gives up to n due records without a lasting lease to owner. If sending is not nil, it is ClaimToSend: a record that may be sent
 // at once is marked as maybe sent in its row, and returned without this mark. A damaged record is passed over, and its error returned only if no
-// other was claimed. Records of other formats are left to the programs that can read them.
+// other was claimed. Records of other formats are left to the programs that can read them: the column needs (what a client must have to send the record)
+// begins with the format, so a range of its texts selects this one. A query with Needs names the format itself.
 func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, sending *time.Duration) (claimed []persist.Record, at time.Time, err error) {
 	if j == nil {
 		return nil, time.Time{}, errNotOpened
@@ -55,9 +56,10 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 	if !q.DueBy.IsZero() {
 		l.DueBy = nanoseconds(q.DueBy)
 	}
-	q.DueBy = time.Time{}
+	q.DueBy = time.Time{} // the dialect compares the lease's DueBy, together with the server's time
 	c := j.selecting(&q)
 	c.and("seq > ?", number(q.After))
+	// A group (an origin and needs) is found by an index of groups. A query without needs selects those of this format.
 	if l.Group = q.Origin != "" && q.Needs != ""; q.Needs == "" {
 		c.and("needs >= ? AND needs < ?", []byte(thisFormat), []byte(pastFormat))
 	}
@@ -136,9 +138,10 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 const lockedWait = 2 * time.Second
 
 // renew extends the leases of one owner on the records with these ids. It tries those that other transactions have locked again and again, until none is
-// left, or the wait is over. held are the ids of the renewed ones, locked those of the ones left, and now is the server's time in the first round.
+// left, or the wait is over: lockedWait, or half of the time left in ctx. held are the ids of the renewed ones, locked those of the ones left, and now is
+// the server's time in the first round.
 func (j *Journal) renew(ctx context.Context, conn *sql.Conn, lease Lease, ids [][]byte) (held, locked [][]byte, now int64, err error) {
-	deadline, _ := ctx.Deadline() // that of a try
+	deadline, _ := ctx.Deadline() // each try has one
 	end := time.Now().Add(min(lockedWait, time.Until(deadline)/2))
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
 		renewed, at, err := j.d.Renew(ctx, conn, lease, ids)

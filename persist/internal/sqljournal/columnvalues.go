@@ -14,7 +14,7 @@ const (
 	tooLate  = math.MaxInt64
 )
 
-// orNull returns nil, the database's null, for an empty body. The encoded part tells an empty body from an absent one.
+// orNull returns nil, the database's null, for an empty value. Of a body, the encoded part tells an empty one from an absent one.
 func orNull(body []byte) []byte {
 	if len(body) == 0 {
 		return nil

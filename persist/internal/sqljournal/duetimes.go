@@ -22,8 +22,8 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.
 		return nil, err
 	}
 	c := j.selecting(&persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, Needs: q.Needs})
-	c.and("state = 0 AND (lease_owner = ? OR lease_until <= "+j.d.Now()+")", []byte{})
-	last := make([]byte, 0, sha256.Size) // the hash of the last origin found
+	c.and("state = 0 AND (lease_owner = ? OR lease_until <= "+j.d.Now()+")", []byte{}) // pending, and leased to nobody or no longer
+	last := make([]byte, 0, sha256.Size)                                               // the hash of the last origin found
 	lastNeeds := []byte{}
 	found := func(origin, needs []byte, next int64) {
 		all = append(all, persist.DueTime{Origin: string(origin), Needs: string(needs), At: instant(next)})
@@ -42,7 +42,7 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.
 		switch {
 		case err == nil && over:
 			return all, nil
-		case err != nil && (len(all) == before || ctx.Err() != nil):
+		case err != nil && (len(all) == before || ctx.Err() != nil): // a page that failed after some groups goes on behind them
 			return nil, err
 		}
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // Erase implements [persist.Eraser]: one statement replaces an ended record by its erased form, without the texts that name a person. The row keeps its id,
-// a hash of the ID that the record had, without a secret. The engine keeps the old row until a vacuum or a purge, and in its log.
+// a hash of the ID that the record had, without a secret. fingerprint is the one in the row now; rec has its own in the erased form. The engine keeps the
+// old row until a vacuum or a purge, and in its log.
 func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	if j == nil {
 		return persist.Record{}, errNotOpened
@@ -53,7 +54,7 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 		if now.Revision == row.Revision && now.SendUntil <= row.SendUntil && bytes.Equal(now.Fingerprint, was.Fingerprint) {
 			return fmt.Errorf("%w: the end of %q is owed to somebody", persist.ErrInvalid, row.Key)
 		}
-		now.State, was.SendUntil = int64(persist.StatePending), row.SendUntil // it has ended, as it should
+		now.State, was.SendUntil = int64(persist.StatePending), row.SendUntil // refuse takes an ended record for stale, and here it is right
 		err = now.refuse(&was)
 		row.SendUntil = was.SendUntil
 		return err
@@ -68,8 +69,8 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	return rec, nil
 }
 
-// checkErased returns an error if an erased record, found by the row ID of an ID, had another one. It gives a used key the digests of the ID. A role that may not
-// read the secret gets the record as it is.
+// checkErased returns an error if an erased record, found by the row ID (a hash) of id, had another ID. A used key (a record without any text) has made names
+// until now: it gets the digests of id. A role that may not read the secret gets the record as it is.
 // Errors: persist.ErrCorrupt, those of knownSecret.
 func (j *Journal) checkErased(ctx context.Context, rec *persist.Record, id persist.ID) error {
 	if !rec.Erased {
@@ -120,7 +121,8 @@ func (j *Journal) knownSecret(ctx context.Context) ([]byte, error) {
 	return secret, err
 }
 
-// selectsEnded reports whether the query may select records that have ended, and whose end is told. Only such a query can find erased records and used keys.
+// selectsEnded reports whether the query may select records that have ended, and whose end every caller has heard. Only such a query can find erased records
+// and used keys (records without any text). Unresolved, AnyUnresolved and Owed select records whose end somebody must still hear.
 func selectsEnded(q *persist.Query) bool {
 	ended := len(q.States) == 0 || slices.ContainsFunc(q.States, persist.State.Final)
 	return ended && q.Unresolved == nil && !q.AnyUnresolved && !q.Owed

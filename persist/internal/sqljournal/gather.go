@@ -67,7 +67,8 @@ type result struct {
 }
 
 // first returns the first try of a call's statement, one that it shares with other calls. It is nil if g is nil: then each call makes its own
-// statement. call says whether the row begins a record, and whether the call can wait.
+// statement. call says whether the row begins a record, and whether the call can wait (late). A firstTry gets two contexts: that of the caller, and one with
+// the time limit of the call.
 func (g *gather) first(call sharer) firstTry {
 	if g == nil {
 		return nil
@@ -78,8 +79,9 @@ func (g *gather) first(call sharer) firstTry {
 	}
 }
 
-// try makes one try of a call, in a statement that it shares with others. The Doubt says if the statement may have taken effect although it failed.
-// errAlone: the row was not written; a try alone finds out why.
+// try makes one try of a call, in a statement that it shares with others. While the call waits for its statement, it can leave: if the caller has gone, or
+// without a connection in time. The Doubt says if the statement may have taken effect although it failed. errAlone: the row was not written or read; a try
+// alone finds out why.
 func (g *gather) try(limited context.Context, me *sharer) (Doubt, error) {
 	g.enter(me)
 	var r result
@@ -102,8 +104,8 @@ func (g *gather) try(limited context.Context, me *sharer) (Doubt, error) {
 	return r.kind, r.err
 }
 
-// enter adds a call to those that wait for a shared statement. Unless enough statements are under way, it starts the making of one. A late call
-// (nobody waits for its result) waits for others first.
+// enter adds a call to those that wait for a shared statement. If none is under way (busy is their number), it starts the making of one, and of a second one
+// only for many waiting calls: two commits at once take longer. A late call (nobody waits for its result) waits for others first.
 func (g *gather) enter(me *sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -171,8 +173,9 @@ func (g *gather) work() {
 	}
 }
 
-// take returns the calls for the next statement: as many waiting calls as fit. Late calls join if they are many or have waited for long enough. It
-// returns nil, and ends the maker that asks, if there are none, or too few for a second statement beside one under way.
+// take returns the calls for the next statement: as many waiting calls as fit. Late calls (nobody waits for their results) join at the end if they are many;
+// once the first of them has waited for long enough, they come in the order of arrival. It returns nil, and ends the maker that asks, if there are no
+// calls, or too few for a second statement beside one under way.
 func (g *gather) take() (calls []*sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,10 +185,10 @@ func (g *gather) take() (calls []*sharer) {
 		g.remind()
 		return nil
 	}
-	rides := overdue || len(g.late) >= lateMany
+	lateJoin := overdue || len(g.late) >= lateMany
 	for size := 0; len(calls) < gatherRows && size < gatherBytes; {
 		queue := &g.waiting
-		if rides && len(g.late) > 0 && (len(g.waiting) == 0 || overdue && g.late[0].since.Before(g.waiting[0].since)) {
+		if lateJoin && len(g.late) > 0 && (len(g.waiting) == 0 || overdue && g.late[0].since.Before(g.waiting[0].since)) {
 			queue = &g.late
 		}
 		if len(*queue) == 0 {
@@ -198,8 +201,8 @@ func (g *gather) take() (calls []*sharer) {
 }
 
 // make makes one statement for these calls, and sends each its result. A call whose row was not served must be made alone, to find the reason. So
-// must each of several if the statement failed as a whole. If the driver panics, the first call panics with the same value, and the results of the
-// others are unknown.
+// must each if the database undid the statement, because of any of the rows, and each of several if there was no connection. If the driver panics, the
+// first call panics with the same value, and the results of the others are unknown: kind and err say so until the driver returns.
 func (g *gather) make(calls []*sharer) {
 	var served func(*sharer) bool
 	alone := len(calls) == 1

@@ -49,7 +49,7 @@ func New(c Config) *Journal {
 	if d, ok := c.Dialect.(Together); ok {
 		j.writes = &gather{j: j, run: writeAll(d)}
 	}
-	if d, ok := c.Dialect.(Apart); ok {
+	if d, ok := c.Dialect.(Apart); ok { // used keys (records without any text) have a table of their own, which is read without asking if there are any
 		j.apart = d
 		j.uses.Store(true)
 	}
@@ -146,7 +146,8 @@ func NewBegun(ctx context.Context, rec *persist.Record) (*Row, error) {
 
 // Begin implements [persist.Journal]: it creates the record (created is true), or returns the existing one of its ID. The first try may share a statement
 // with other calls. If that does not settle it, or if the row exists, it makes a statement of its own. A begin whose statement may still reach the server
-// later is noted in landing: its record must not be forgotten meanwhile.
+// later is noted in landing: its record must not be forgotten meanwhile. standing is the row that is there afterwards; nil means a race with another Begin
+// that has just ended.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if j == nil {
 		return persist.Record{}, false, errNotOpened

@@ -34,8 +34,9 @@ func (c *condition) and(where string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// named adds the condition for the account and the key of q to the WHERE clause, or for their digests in erased, unless it is nil. An erased record
-// is found by its id, a hash of its old names.
+// named adds the condition for the account and the key of q to the WHERE clause, or for their digests in erased, unless it is nil. An account selects the
+// accounts inside it, too ("a|b" is inside "a"). An erased record is found by its id, a hash of its old key, then one of its old account. A row with
+// swept = 2 is a used key (a record without any text): it has no names, and in place of the account the hashes of the accounts around it.
 func (c *condition) named(q, erased *persist.Query) {
 	if !q.AllAccounts {
 		// '}' follows '|', so these are all accounts with a '|' behind the account.
@@ -70,10 +71,11 @@ func (l *listing) selecting() condition { return l.j.selectingOf(l.q, l.erased) 
 func (j *Journal) selecting(q *persist.Query) condition { return j.selectingOf(q, nil) }
 
 // selectingOf returns the WHERE clause for q, without its After. erased, which may be nil, has the digests of q's account and key: erased records are
-// stored under these, and are selected, too.
+// stored under these, and are selected, too. Unresolved selects the record of one request under a generated key whose end no caller has heard, and
+// AnyUnresolved all of these.
 func (j *Journal) selectingOf(q, erased *persist.Query) condition {
 	c := condition{}
-	c.and("1 = 1")
+	c.and("1 = 1") // a query may select all records
 	c.named(q, erased)
 	if q.Origin != "" {
 		sum := sha256.Sum256([]byte(q.Origin))
@@ -108,7 +110,7 @@ func (j *Journal) selectingOf(q, erased *persist.Query) condition {
 //
 // A committed record can not be numbered while another transaction has locked it. In a query for one key, for unresolved records or for owed results, such a
 // record has Seq 0 and comes last. Other queries leave it out, and then end with an error, unless q.After is set: the record will have a later number. A
-// journal opened for reading yields all records without a number, first.
+// journal opened for reading yields all records without a number, first. Used keys (records without any text) come at the end.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		if j == nil {
@@ -259,7 +261,8 @@ func among(rows, those []Row, are bool) []Row {
 }
 
 // findUnnumbered notes the matching records that have no number although all records were just numbered: other transactions have locked them. Records
-// begun in between are numbered by a second try, so that only locked ones are noted.
+// begun in between are numbered by a second try, so that only locked ones are noted. A longer listing that goes on after a number looks for none: such a
+// record will get a later number. A row with swept = 2 (a used key) never gets one.
 func (l *listing) findUnnumbered(ctx context.Context) error {
 	if l.after > 0 && !l.short() {
 		return nil

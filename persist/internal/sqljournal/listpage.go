@@ -8,7 +8,7 @@ import (
 )
 
 // page reads the next page of records after the last number, and sets over if it was the last page. If a page is cut within records of one number, it
-// notes the ids read of these: the next page begins with the rest of them.
+// notes the ids read of these: the next page begins with the rest of them. A bounded listing has a last number.
 func (l *listing) page(ctx context.Context) ([]Row, error) {
 	if l.same != nil {
 		return l.pageOfSame(ctx)
@@ -22,7 +22,7 @@ func (l *listing) page(ctx context.Context) ([]Row, error) {
 	page, full, err := l.read(ctx, c)
 	l.over = err != nil || !full
 	if full && len(page) < l.rows {
-		l.rows = max(len(page), 1) // the bodies are large
+		l.rows = max(len(page), 1) // the bodies are large, and filled the page: the server need not prepare more rows for the next
 	}
 	if full && l.bounded {
 		l.sameID = []byte{}

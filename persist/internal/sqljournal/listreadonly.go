@@ -8,7 +8,8 @@ import (
 )
 
 // nextReadOnly reads the next page of a listing in a read-only journal. Records without a number come first, in the
-// order of their ids, with Seq 0; a query with an After leaves them out. Records numbered meanwhile come once.
+// order of their ids, with Seq 0; a query with an After leaves them out. Records numbered meanwhile come once. Then come the numbered ones, up to the
+// largest number at that time (l.bounded).
 func (l *listing) nextReadOnly(ctx context.Context) ([]Row, error) {
 	for !l.bounded {
 		page, full, err := l.nextUnnumbered(ctx)
@@ -43,7 +44,7 @@ func (l *listing) nextUnnumbered(ctx context.Context) (page []Row, full bool, er
 		return nil, false, nil
 	}
 	c := l.selecting()
-	c.and("seq IS NULL AND swept < 2 AND id > ?", l.lastID)
+	c.and("seq IS NULL AND swept < 2 AND id > ?", l.lastID) // swept = 2: a used key, which never has a number
 	page, full, err = l.readBy(ctx, c, "id")
 	l.seenAll = !full
 	for i := range page {

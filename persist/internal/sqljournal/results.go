@@ -21,7 +21,7 @@ const (
 const ofOwed = "id = ? AND revision = ? AND owed_from > 0 AND state > 0"
 
 // Delivered returns the SET clause and the condition of the UPDATE that marks the state of a record as handed to Config.OnResult, with their
-// parameters, for a transaction of the caller's own.
+// parameters, for a transaction of the caller's own: a new token, which marks this write, the row's id and the revision.
 // Error: persist.ErrInvalid if id or revision is that of no record.
 func Delivered(id persist.ID, revision uint64) (set, where string, args []any, err error) {
 	if id.Key == "" || revision == 0 {

@@ -125,7 +125,8 @@ func ReadColumns(prefix string) []string {
 	return list
 }
 
-// nullable reports whether a column of a number is null in the row of a used key, a record without its text. Such a null is read as 0.
+// nullable reports whether a column of a number is null in the row of a used key, a record without its text. Such a null is read as 0. A used key keeps
+// state, swept and finished; the null of seq is read as it is.
 func nullable(c Column) bool {
 	switch c.Name {
 	case "seq", "state", "swept", "finished":
@@ -179,8 +180,8 @@ func NewRow(rec *persist.Record) *Row {
 	return row
 }
 
-// newChange returns the row for a change of a record. The encoded request (Intent) is null, which leaves the stored one as it is, unless the record's
-// request is dropped.
+// newChange returns the row for a change of a record. The encoded request (Intent) and needs are null, which leaves the stored ones as they are, unless
+// the record's request is dropped, or its needs are those of a sealed (encrypted) record.
 func newChange(rec *persist.Record) *Row {
 	row := &Row{
 		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
@@ -216,7 +217,7 @@ func encodeProgress(rec *persist.Record) []byte {
 }
 
 // withoutColumns returns the record without the values that have columns of their own, for encoding the rest: nothing is stored twice. A time that
-// its column cannot hold stays.
+// its column cannot hold stays. Without a wire key, the key on the wire is the record's key; noWireKey stands for none, where the server hands out a token.
 func withoutColumns(rec *persist.Record) persist.Record {
 	rest := *rec
 	switch {
@@ -269,7 +270,9 @@ func (r *Row) decode(rec *persist.Record) error {
 	return nil
 }
 
-// head decodes all of the row but its bodies into rec, which must be empty. The results describe the bodies: their lengths and checksums.
+// head decodes all of the row but its bodies into rec, which must be empty. The results describe the bodies: their lengths and checksums. An empty wire key
+// means the record's key, and noWireKey that the server hands out a token instead. Only a sealed (encrypted) record keeps its needs as a text: others have
+// them from their fields.
 func (r *Row) head(rec *persist.Record) (intent, progress codec.Outside, err error) {
 	if !r.readable() {
 		return intent, progress, r.unread()

@@ -67,8 +67,9 @@ func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context, c
 type firstTry func(ctx, limited context.Context) (Doubt, error)
 
 // repeat makes a write, and makes it again until the database reports its result or the time limit of a call is over. first, if not nil, is the first
-// try. write gets repeated true if an earlier try may have taken effect. Without a connection repeat fails at once, but goes on if patient is set.
-// inDoubt means that nobody knows if a try took effect.
+// try. write gets repeated true if an earlier try may have taken effect. Without a connection repeat fails at once, but goes on if patient is set or an
+// earlier try is in doubt. inDoubt means that nobody knows if a try took effect. An error of package persist about a row (isOwn) is final: the try that
+// read the row has waited for the earlier ones.
 func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) (inDoubt bool, err error) {
 	if err := cmp.Or(ctx.Err(), j.refuseReadOnly()); err != nil {
 		return false, err
@@ -89,7 +90,7 @@ func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, writ
 		case errors.Is(err, errAlone):
 			continue
 		case isOwn(err):
-			return false, err // decided after this try has waited for the earlier ones
+			return false, err
 		case kind == InDoubt:
 			doubt = err
 		case doubt == nil && (kind == Undone || !patient && errors.Is(err, errNoConnection)):
@@ -136,7 +137,7 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 	}
 	defer func() { _ = conn.Close() }()
 	err = write(short, conn, repeated)
-	if err != nil && !repeated && j.d.TooLarge(err) { // says nothing about an earlier try
+	if err != nil && !repeated && j.d.TooLarge(err) { // after an earlier try in doubt, "too large" would wrongly say that nothing was written
 		err = fmt.Errorf("%w: %w", persist.ErrTooLarge, err)
 	}
 	return j.sort(err), err

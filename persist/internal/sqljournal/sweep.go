@@ -41,7 +41,8 @@ type sweeping struct {
 
 // Sweep implements [persist.Journal]: it returns the number of records that it has changed or removed. It reads one page of records after the other by an
 // index, and locks nothing there: a server may lock each row read by a statement with changes. So the due records of a page are changed by their primary
-// keys, in transactions of their own. These pass over records being changed by another process.
+// keys, in transactions of their own. These pass over records being changed by another process. It needs the journal's secret to erase names: without the
+// right to read it, texts stay. A shelf is a kind of records: all, or the used keys (records without any text).
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if j == nil {
 		return 0, errNotOpened
@@ -76,8 +77,8 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return s.total, err
 }
 
-// pruneUsed removes the used keys (records without their text) whose time is over by the limits of a prune. The index of sweeps lacks those that the
-// journal keeps for ever, so it goes through the used keys by their ids.
+// pruneUsed removes the used keys (records without their text, swept = 2) whose time is over by the limits of a prune. Those that the journal keeps for ever
+// have no sweep_at, and the index of sweeps lacks them, so it goes through the used keys by their ids.
 func (s *sweeping) pruneUsed(ctx context.Context) error {
 	if has, err := s.j.hasUsed(ctx); err != nil || !has {
 		return err
@@ -104,7 +105,8 @@ func (s *sweeping) pruneUsed(ctx context.Context) error {
 }
 
 // steps sweeps the records with the ids in due in several transactions, until Limits.Max is reached. If one takes too long, or waits too long for others,
-// the next have fewer records. A shelf is a kind of records with a condition of its own for being due.
+// the next have fewer records: fewer, shared by all sweeps of the journal, is by how many, and shrinks again. A shelf is a kind of records with a condition
+// of its own for being due.
 func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
 	fewer := &s.j.sweepsFewer
 	for len(due) > 0 && s.total < s.l.Max {
@@ -117,7 +119,7 @@ func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
 				fewer.Store(max(fewer.Load()-int64(max(n/sweepMore, 1)), 0))
 			}
 			due = due[n:]
-		case n == 1 && s.packed > 0 && s.j.d.Waited(err): // somebody else holds the place of the used key: a later sweep takes its text out
+		case n == 1 && s.packed > 0 && s.j.d.Waited(err): // the record was to become a used key: somebody else holds the place of the used key: a later sweep takes its text out
 			s.keepTexts()
 		case n == 1 || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) && !s.j.d.Waited(err):
 			return err
@@ -170,7 +172,8 @@ func (s *sweeping) shelves() []shelf {
 }
 
 // shelf returns the range of the sweep index with all records that may be due. For a prune it is all ended records, since a prune shortens their
-// times, and the index does not know by how much.
+// times, and the index does not know by how much. swept is 0 for a record with its answer, 1 for one without, and 2 for a used key, one without any text. A
+// record under a generated key (one made at random) has no key worth keeping, and goes at its own time.
 func (s *sweeping) shelf() shelf {
 	now := nanoseconds(s.l.Now)
 	over := condition{"sweep_at > 0 AND sweep_at <= ?", []any{now}}
@@ -197,7 +200,7 @@ func (c *condition) or(where string, args ...any) {
 }
 
 // ended returns the time, in nanoseconds, at or before which a record must have ended to be older than keep. With a keep of zero or less every ended
-// record is older: it returns a time far in the future.
+// record is older: it returns a time far in the future, near the last one that the column can hold.
 func ended(now int64, keep time.Duration) int64 {
 	if keep <= 0 {
 		return nanoseconds(time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -234,7 +237,7 @@ func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any
 		n := 0
 		for ; rows.Next(); n++ {
 			var is int
-			at.id = nil // each Scan makes its bytes anew
+			at.id = nil // so that Scan does not write over the bytes that due has
 			if err := rows.Scan(&at.id, &at.sweepAt, &is); err != nil {
 				return err
 			}
@@ -330,7 +333,7 @@ func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", 
 const sweptColumns = "id, seq, COALESCE(revision, 0), account, op_key, fingerprint, COALESCE(generated, 0), COALESCE(created, 0), COALESCE(sweep_at, 0), origin, needs, " +
 	"state, COALESCE(unreported, 0), swept, COALESCE(next_attempt, 0), finished, lease_owner, COALESCE(lease_until, 0), COALESCE(send_until, 0), COALESCE(owed_from, 0), intent, progress"
 
-// readSwept reads and locks the rows of one step of a sweep, without their bodies.
+// readSwept reads the rows of one step of a sweep by the query, which may lock them, without their bodies.
 func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list []Row, err error) {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -350,8 +353,8 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 }
 
 // change applies the limits of the sweep to the rows of a shelf (one kind of records), within the transaction, and returns the number of changed and deleted
-// ones. A damaged row, and one of a later version, stays as it is. A used key (the rest of an erased record) goes into a table of its own, where the
-// database has one, and its old row is deleted.
+// ones. Limits.Sweep decides for each: whole means that the row goes, strip that it loses its answer or its texts. A damaged row, and one of a later
+// version, stays as it is. A used key (the rest of an erased record) goes into a table of its own, where the database has one, and its old row is deleted.
 func (s *sweeping) change(ctx context.Context, tx *sql.Tx, shelf shelf, rows []Row) (changed int, err error) {
 	var drop []any
 	for i := range rows {
@@ -359,7 +362,7 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, shelf shelf, rows []R
 		if _, _, err := rows[i].head(&rec); err != nil {
 			continue
 		}
-		text := rec.KeepText
+		text := rec.KeepText // the row keeps this value, also if this sweep leaves all texts
 		if s.keepsTexts {
 			rec.KeepText = 0
 		}
@@ -407,9 +410,11 @@ func (s *sweeping) remove(ctx context.Context, tx *sql.Tx, shelf shelf, ids []an
 }
 
 // strip applies the limits to a record that they change, and returns the statement that writes it into its row, without the row's id as its last argument.
-// text is the time to keep its text. The statement is empty if the row's rest moves to the table of used keys: then the row is deleted here.
+// text is its own KeepText, for a sweep that leaves all texts. Limits.Strip may drop the request alone, or the answer, or erase the names of the record. An
+// erased one becomes a used key (a few values without any text) if it can. The statement is empty if these move to the table of used keys: then the caller
+// deletes the row.
 func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (statement string, args []any) {
-	erased, wireKey, packs := rec.Erased, rec.WireKey, usedkey.MayPack(rec)
+	wasErased, wireKey, packs := rec.Erased, rec.WireKey, usedkey.MayPack(rec)
 	if s.l.Strip(rec, s.l.Now, s.secret); s.keepsTexts {
 		rec.KeepText = text
 	}
@@ -417,10 +422,10 @@ func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (sta
 	if !rec.Swept { // the answer stays
 		return "UPDATE " + s.j.d.Records() + " SET " + set + " WHERE id = ?", []any{sweepAt(rec), encodeIntent(rec), codec.WithRequestDropped(row.Progress)}
 	}
-	if rec.Erased && !erased && packs {
+	if rec.Erased && !wasErased && packs {
 		return s.pack(rec, row, wireKey)
 	}
-	if rec.Erased && !erased {
+	if rec.Erased && !wasErased {
 		rec.ID = persist.ErasedID(s.secret, rec.ID)
 	}
 	set += ", swept = 1, answer = NULL, generated = ?, unreported = ?, fingerprint = ?, account = ?, op_key = ?"
@@ -430,7 +435,7 @@ func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (sta
 
 // pack returns the statement, with its parameters, that makes the row of an erased record that of a used key: hardly more is left than that its key
 // was used. wireKey was its key on the wire, which tells how the key was spelled. If used keys have a table of their own, there is no statement, and the
-// row is noted in moved.
+// row is noted in moved. The account's place has the hashes of the accounts around it, by which a listing finds the row.
 func (s *sweeping) pack(rec *persist.Record, row *Row, wireKey string) (statement string, args []any) {
 	rec.Revision++ // it is in the packed part
 	var at any

@@ -66,7 +66,7 @@ func (j *Journal) getAll(ctx context.Context, conn *sql.Conn, calls []*sharer) (
 	for _, call := range slices.Backward(calls) {
 		ids, waiting[string(call.row.ID)] = append(ids, call.row.ID), call.row
 	}
-	for len(ids)&(len(ids)-1) != 0 { // for few different statements
+	for len(ids)&(len(ids)-1) != 0 { // a power of two, by repeats of the first: so there are few different statements to prepare
 		ids = append(ids, ids[0])
 	}
 	query, args := j.everywhere("SELECT "+columnsRead("")+" FROM %s WHERE id IN ("+Parameters(len(ids))+")", ids...)

@@ -44,7 +44,7 @@ func (r *Row) unpackUsed(rec *persist.Record) error {
 	if err := usedkey.Unpack(r.Progress[1:], rec); err != nil {
 		return fmt.Errorf("row %x: %w", r.ID, err)
 	}
-	if r.SweepAt > 0 {
+	if r.SweepAt > 0 { // else it is kept for ever
 		rec.KeepKey = time.Duration(r.SweepAt - r.Finished)
 	}
 	return nil
@@ -72,7 +72,7 @@ func outerHashes(account string) (hashes []byte) {
 }
 
 // nameFound gives a used key, the rest of an erased record, the digests of the key by which a listing has found it, and those of the query's account
-// if it is that one, or inside it.
+// if it is that one, or inside it: then the made name of its own account comes after them. row is the id of its row.
 func (l *listing) nameFound(row []byte, rec *persist.Record) {
 	if l.q.Key == "" || l.secret == nil {
 		return
@@ -105,7 +105,7 @@ func (l *listing) hasUnlisted(ctx context.Context) (bool, error) {
 }
 
 // keepUsed returns the first page of a listing without the used keys (the rests of erased records): they come at the end of a listing. If this page is the
-// only one, it keeps them in l.used for that; else they are read again.
+// only one, it keeps them in l.used for that, and none is left to read (unlisted); else they are read again.
 func (l *listing) keepUsed(page []Row) []Row {
 	rest := page[:0]
 	for i := range page {
@@ -160,8 +160,8 @@ func (j *Journal) hasUsed(ctx context.Context) (bool, error) {
 	return len(value) > 0, nil
 }
 
-// usedAfter reads the used keys that fulfil a condition among the next rows of their table behind an id. last is the last id of these rows, and over is set at the
-// end of the table.
+// usedAfter reads the used keys that fulfil a condition among the next usedPage rows of their table behind an id (nil: the first). last is the last id of
+// these rows, and over is set at the end of the table.
 func (j *Journal) usedAfter(ctx context.Context, after []byte, c condition) (page []Row, last []byte, over bool, err error) {
 	if after == nil {
 		after = []byte{}

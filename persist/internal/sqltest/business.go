@@ -178,8 +178,8 @@ func list(t testing.TB, j persist.Journal, account string) (all []persist.Record
 	return all
 }
 
-// Order is the role of a child process that a test kills: in one transaction it begins the operation and writes the business row. It prints "begun"
-// or "committed", and waits to be killed.
+// Order is the role of a child process that a test kills: in one transaction it begins the operation of key, a request to the URL target, and writes the
+// business row into the table orders. It prints "begun", or "committed" if commit is set, and waits to be killed.
 func Order(ctx context.Context, db *sql.DB, orders string, begin BeginFunc, target, key string, commit bool) error {
 	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New()}) // Prepare writes nothing
 	if err != nil {

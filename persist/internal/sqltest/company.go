@@ -86,8 +86,8 @@ func (c *company) client(j persist.Journal, change func(*oncehttp.Config)) *once
 	return made
 }
 
-// judge runs one row of the tests of two clients on one journal: the first begins the operation, and the other acts on it. It compares the error, the
-// number of sends and the record with the row.
+// judge runs one row of the tests of two clients on one journal: the first begins the operation, and the other acts on it. It compares the error of the
+// second step, the number of requests at the API and, if hold is set, the reason of the record's hold with the row.
 func (p *companions) judge(c *company) {
 	c.Helper()
 	if err := p.begin(c); err != nil && !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
@@ -186,8 +186,9 @@ func ofShop(change func(*profile.Profile)) func(*oncehttp.Config) {
 	}
 }
 
-// companyOfRecords returns tests of two clients on one journal whose profiles read the same answer differently. The profile in the record must
-// decide.
+// companyOfRecords returns tests of two clients on one journal whose profiles (the rules of an API) read the same answer differently. The profile in the
+// record must decide. In each row, one and other change the two Configs, statuses are the API's answers in order (0: it breaks the connection), begin and
+// act are the two steps, want are the errors of act (none: success), sends counts the requests at the API, and hold is the reason of a hold at the end.
 func companyOfRecords() []companions {
 	unknown := []error{oncehttp.ErrOutcomeUnknown}
 	done := ofShop(func(p *profile.Profile) { p.AlreadyDone = []profile.Matcher{{Status: []int{409}, Pointer: "/done"}} })
@@ -211,7 +212,9 @@ func companyOfRecords() []companions {
 	}
 }
 
-// companyOfRequests returns tests of two clients on one journal that judge differently whether two requests are the same.
+// companyOfRequests returns tests of two clients on one journal that judge differently whether two requests are the same. In each row, one and other change
+// the two Configs, statuses are the API's answers in order (0: it breaks the connection), begin and act are the two steps, want are the errors of act (none:
+// success), and sends counts the requests at the API.
 func companyOfRequests() []companions {
 	secret := func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"n"} }
 	ofBody := func(cfg *oncehttp.Config) { cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/order") }
@@ -220,7 +223,7 @@ func companyOfRequests() []companions {
 	lost := []int{0, 201}
 	return []companions{
 		{name: "a parameter that one leaves out", one: secret, statuses: lost, begin: doOne, act: doOther, want: append(unknown, oncehttp.ErrConfig), sends: 1},
-		{name: "a header that selects an account for one", one: ofShop(func(*profile.Profile) {}), other: accounts, statuses: lost, begin: doOne, act: doOther, sends: 2}, // of one key, at one place
+		{name: "a header that selects an account for one", one: ofShop(func(*profile.Profile) {}), other: accounts, statuses: lost, begin: doOne, act: doOther, sends: 2}, // one operation for both: its answer was lost, and it is sent once more
 		{name: "random keys, then of the body", other: ofBody, statuses: lost, begin: keyless(theOne), act: keyless(theOther), want: unknown, sends: 1},
 		{name: "of the body, then random keys", one: ofBody, statuses: lost, begin: keyless(theOne), act: keyless(theOther), want: unknown, sends: 1},
 		{
@@ -259,7 +262,9 @@ func (unreachable) RoundTrip(req *http.Request) (*http.Response, error) {
 	}}).RoundTrip(req)
 }
 
-// companyOfLocals returns tests of two clients on one journal about settings that one of them has for itself, such as a limiter.
+// companyOfLocals returns tests of two clients on one journal about settings that one of them has for itself, such as a limiter: if the other client cannot
+// send for that reason, the record must stay as it was. In each row, one and other change the two Configs, statuses are the API's answers, begin and act are
+// the two steps, and sends counts the requests at the API.
 func companyOfLocals() []companions {
 	local := func(c *company) error {
 		_ = resumed(c.Context(), c.other) // it cannot
@@ -280,12 +285,13 @@ func companyOfLocals() []companions {
 	}
 }
 
-// limitedBy gives a client this limiter.
+// limitedBy returns a change of a Config: the client gets this limiter for every origin.
 func limitedBy(l oncehttp.Limiter) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.Limiter = func(string) oncehttp.Limiter { return l } }
 }
 
-// takenOver lets the other client send the operation while the limiter of the first one waits. The first one must get the recorded answer.
+// takenOver lets the other client send the operation while the limiter of the first one waits, which has given its lease back. The first one must get the
+// recorded answer.
 func takenOver(c *company, waits gate) error {
 	first := make(chan error, 1)
 	go func() { first <- doOne(c) }()
@@ -302,7 +308,7 @@ func takenOver(c *company, waits gate) error {
 	if err := doOther(c); err != nil {
 		c.Errorf("the other: %v", err)
 	}
-	if err := c.other.Flush(c.Context()); err != nil { // until it is recorded, it is the other's
+	if err := c.other.Flush(c.Context()); err != nil { // until its answer is recorded, the other client has the operation
 		c.Error(err)
 	}
 	close(waits)

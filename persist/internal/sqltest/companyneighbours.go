@@ -14,7 +14,9 @@ import (
 
 // The neighbours of the pairs in company.go: each is a line of what once fell, on a journal that several processes have.
 
-// companyOfKeys returns tests of two clients on one journal that find different keys in a request.
+// companyOfKeys returns tests of two clients on one journal that find different keys in a request, or write the same key differently. In each row, one and
+// other change the two Configs, statuses are the API's answers in order (0: it breaks the connection), begin and act are the two steps, want are the errors
+// of act (none: success), and sends counts the requests at the API.
 func companyOfKeys() []companions {
 	pointer := func(p string) func(*oncehttp.Config) {
 		return func(cfg *oncehttp.Config) { cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), p) }
@@ -34,12 +36,14 @@ func companyOfKeys() []companions {
 	}
 }
 
-// companyOfReaders returns tests of two clients on one journal, one of which cannot read or compare the other's record.
+// companyOfReaders returns tests of two clients on one journal, one of which cannot read or compare the other's record. In each row, one and other change
+// the two Configs, statuses are the API's answers in order (0: it breaks the connection), begin and act are the two steps, want are the errors of act, and
+// sends counts the requests at the API. A recipe in a record says how two requests are compared.
 func companyOfReaders() []companions {
 	unclear := []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrConfig}
 	compared := func(cfg *oncehttp.Config) {
 		ofShop(func(p *profile.Profile) { p.Fingerprint = append(p.Fingerprint, plainTenant, wordyTenant) })(cfg)
-		cfg.Account = "shop" // whose it is, is not asked
+		cfg.Account = "shop" // the same owner for both: the header alone tells the tenants apart
 	}
 	secret := func(cfg *oncehttp.Config) { compared(cfg); cfg.SecretHeaders = []string{plainTenant} }
 	kept := func(cfg *oncehttp.Config) {
@@ -69,8 +73,8 @@ func companyOfReaders() []companions {
 // Two headers that name a tenant. The second is a credential by a word of its name.
 const plainTenant, wordyTenant = "X-Tenant", "X-Tenant-Token"
 
-// ofTenants returns a test of two clients on one journal: the other one sends the request of the first under its key, for another tenant. It must not
-// be told of the first one's end.
+// ofTenants returns a test of two clients on one journal: the other one sends the request of the first under its key, for another tenant (named by header).
+// It must not be told of the first one's end. one and other change the two Configs.
 func ofTenants(name, header string, one, other func(*oncehttp.Config)) companions {
 	as := func(c *company, client *oncehttp.Client, tenant string) error {
 		req := c.request()
@@ -94,7 +98,9 @@ func ofTenants(name, header string, one, other func(*oncehttp.Config)) companion
 	}
 }
 
-// companyOfActs returns tests of two clients on one journal about their lookups at the API before an operation is held or ended.
+// companyOfActs returns tests of two clients on one journal about their lookups at the API before an operation is held or ended, and about its end. In each
+// row, one and other change the two Configs, statuses are the API's answers in order, begin and act are the two steps, want are the errors of act (none:
+// success), sends counts the requests at the API, hold is the reason of a hold at the end, and slowly lets the first answer wait until its client has left.
 func companyOfActs() []companions {
 	held := []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrHeld}
 	created := []int{http.StatusCreated}

@@ -63,7 +63,7 @@ func sweptByOther(c *company) error {
 	return doOne(c)
 }
 
-// keeping sets how long a client keeps answers and keys.
+// keeping returns a change of a Config: for how long the client keeps answers and keys. Zero is the default, and a negative time is not at all.
 func keeping(answer, key time.Duration) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.KeepAnswer, cfg.KeepKey = answer, key }
 }
@@ -76,7 +76,9 @@ func window(w time.Duration) func(*oncehttp.Config) {
 // hours returns n hours.
 func hours(n float64) time.Duration { return time.Duration(n * float64(time.Hour)) }
 
-// companyOfKeeping returns tests of two clients on one journal with different times for keeping answers and keys, and different pauses.
+// companyOfKeeping returns tests of two clients on one journal with different times for keeping answers and keys, and different pauses: the times of the
+// first client, which are in the record, must count. In each row, one and other change the two Configs, statuses are the API's answers, begin and act are
+// the two steps, want are the errors of act (none: success), and sends counts the requests at the API.
 func companyOfKeeping() []companions {
 	created := []int{http.StatusCreated}
 	return []companions{
@@ -108,7 +110,8 @@ func companyOfKeeping() []companions {
 }
 
 // companyOfTimes returns tests of two clients on one journal with different windows (the time for which the API knows a key), and tests of a send
-// that is in progress or too late.
+// that is in progress or too late. In each row, one and other change the two Configs, statuses are the API's answers, begin and act are the two steps, want
+// are the errors of act (none: success), sends counts the requests at the API, and hold is the reason of a hold at the end.
 func companyOfTimes() []companions {
 	unknown := []error{oncehttp.ErrOutcomeUnknown}
 	held := append(unknown, oncehttp.ErrHeld)

@@ -103,7 +103,8 @@ func (f *fleet) serve() {
 	}
 }
 
-// enqueue writes the orders with numbers from from up to before to, each in a transaction, several at once.
+// enqueue writes the orders with the numbers from to to-1, several at once: each in a transaction with its operation, or by Enqueue for a journal without
+// transactions of the caller's own.
 func (f *fleet) enqueue(from, to int) {
 	journal := f.Journal
 	if f.Begin != nil {
@@ -249,7 +250,8 @@ func (f *fleet) committed() map[string]bool {
 	return committed
 }
 
-// judge compares the committed orders with the effects that the API has counted.
+// judge compares the committed orders with the effects that the API has counted (its ledger): each has one, and an order rolled back has neither an effect
+// nor a send (a ghost).
 func (f *fleet) judge() {
 	committed := f.committed()
 	ledger, lost, duplicates, ghosts, want := f.api.Ledger().Snapshot(), 0, 0, 0, 0

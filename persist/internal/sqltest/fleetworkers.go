@@ -89,7 +89,7 @@ func (f *fleet) start(at int) {
 	f.workers[at] = &worker{Cmd: cmd, stdin: stdin}
 }
 
-// strike harms a random worker process: it kills it and starts another one, or freezes it for some time.
+// strike harms a random worker process: it kills it and starts another one, or freezes it for some time. waking waits for the frozen ones.
 func (f *fleet) strike() {
 	at := f.random.IntN(fleetWorkers)
 	frozen := time.Duration(f.random.IntN(5000)) * time.Millisecond // some longer than a lease

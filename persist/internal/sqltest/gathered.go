@@ -142,7 +142,7 @@ func gatheredChanges(t *testing.T, e Engine, j persist.Journal, records []persis
 }
 
 // finishAtOnce finishes all records at once, the one at placeTwice twice, and returns their errors; again is that of the
-// second Finish. The row of the one at placeLocked is locked until all others have ended.
+// second Finish. The row of the one at placeLocked is locked until all others have ended: these are as many as the records, since one is finished twice.
 func finishAtOnce(t *testing.T, e Engine, j persist.Journal, changed []persist.Record) (errs []error, again error) {
 	tx := e.begin(t, 0)
 	row := tx.QueryRow("SELECT revision FROM "+e.Records+" WHERE seq = "+fmt.Sprint(changed[placeLocked].Seq)+" FOR UPDATE", nil...)
@@ -150,7 +150,7 @@ func finishAtOnce(t *testing.T, e Engine, j persist.Journal, changed []persist.R
 		t.Fatal(err)
 	}
 	var others sync.WaitGroup
-	others.Add(len(changed)) // one of them twice, and one not
+	others.Add(len(changed)) // all but the locked one, and one of them twice
 	go func() {
 		others.Wait()
 		_ = tx.Rollback()
@@ -181,7 +181,8 @@ func asItSaid(at int, now persist.Record, said error) bool {
 	return done && said == nil
 }
 
-// GatheredOutages breaks the connection during statements that several calls share. Each call must take effect once, and say so.
+// GatheredOutages breaks the connection during statements that several calls share, after 0 and after 3 exchanges. Each call must take effect once, and say
+// so. engine makes a new database.
 func GatheredOutages(t *testing.T, engine func(t *testing.T) Engine) {
 	for name, f := range Faults() {
 		t.Run(name, func(t *testing.T) {

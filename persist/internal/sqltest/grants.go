@@ -127,7 +127,8 @@ func (g Grants) uses(t *testing.T, users map[string]string, api string) {
 	}
 }
 
-// refuses requires that the server denies each role the statements that it must not run. users has the URL of each role's database.
+// refuses requires that the server denies each role the statements that it must not run (g.Never: by role, and under "" those for all). users has the URL of
+// each role's database. Who can write must not give records a number below 1, which no listing looks for.
 func (g Grants) refuses(t *testing.T, users map[string]string) {
 	t.Helper()
 	for role, url := range users {
@@ -148,7 +149,8 @@ func (g Grants) refuses(t *testing.T, users map[string]string) {
 	}
 }
 
-// statements returns the statements that docs/journals.md gives for the rights of a role: its indented lines that end with "TO role;".
+// statements returns the statements that docs/journals.md gives for the rights of a role, without their end "TO role;". g.Is tells the statements of this
+// engine.
 func (g Grants) statements(t *testing.T, role string) (statements []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/journals.md")

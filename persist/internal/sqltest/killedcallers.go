@@ -95,7 +95,8 @@ type decliningAPI struct {
 // declined is its answer to such a key for the first time.
 const declined = "402 declined"
 
-// ServeHTTP implements [http.Handler]: it counts the sends of each key, and declines the first send of some.
+// ServeHTTP implements [http.Handler]: it counts the sends of each key, and answers each with its one payment. The first send of a key that ends with 3 it
+// declines, and forgets that: a second send would be paid.
 func (a *decliningAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,8 +121,9 @@ func (a *decliningAPI) sent() map[string]int {
 	return maps.Clone(a.sends)
 }
 
-// KilledCallers kills processes that call Do, some of them between giving an answer and recording it. Each key sent to the API must have a record. An
-// answer that was not recorded must be found again by its key, and only such keys may be sent again. Fleet.Worker has the arguments of the role
+// KilledCallers kills processes that call Do, some of them between giving an answer (told, to a caller) and recording it. Each key sent to the API must have
+// a record. An answer that was not recorded must be found again by its key, and only such keys may be sent again. A declined call must be recorded before it
+// is told: sent again, it would be paid. Fleet.Worker has the arguments of the role
 // "caller", which follow the URL of the API and the beginning of the keys.
 func KilledCallers(t *testing.T, f Fleet) {
 	api := &decliningAPI{sends: map[string]int{}, paid: map[string]string{}}

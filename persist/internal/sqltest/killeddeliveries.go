@@ -98,7 +98,8 @@ type Rows struct {
 	Count func(ctx context.Context, row string) (int, error)
 }
 
-// client returns a client whose OnResult writes a row for each result into a table of the program. The process dies at the given step.
+// client returns a client whose OnResult writes a row for each result into a table of the program. way says whether the result is marked as delivered in the
+// transaction of that row, or afterwards. The process dies at the given step; with "" it lives.
 func (d *Deliverer) client(account, way, step string) (*oncehttp.Client, error) {
 	results, _ := persist.As[persist.SharedResults](d.Journal)
 	return oncehttp.New(oncehttp.Config{
@@ -181,10 +182,12 @@ func (d *Deliverer) Deliver(ctx context.Context, args []string) error {
 // killing is one process of KilledDeliveries.
 type killing struct{ way, step string }
 
-// account returns the account of a killed process: each has its own, so that their operations do not mix.
+// account returns the account of a killed process: each has its own, made of its way (when it marks the result) and its step, so that their operations do
+// not mix.
 func (k killing) account() string { return k.way + " " + k.step }
 
-// most returns the largest allowed number of rows for one result: 2 if the process died after the row and before the mark, else 1.
+// most returns the largest allowed number of rows for one result: 2 if the process died after the row and before a mark outside the row's transaction,
+// else 1.
 func (k killing) most() int {
 	if k.way == markedAfter && slices.Index(deliverySteps, k.step) >= slices.Index(deliverySteps, "after the row") && k.step != "after the mark" {
 		return 2
@@ -193,7 +196,8 @@ func (k killing) most() int {
 }
 
 // killings returns the child processes of the test: each delivers a result and is killed at one step, and marks the result inside its own transaction
-// or after it. A short test run has one process for each step; a whole one has all that make sense.
+// or after it (its way). A step inside the transaction needs the first way, and rows without transactions (d.Rows) the second. A short test run has one
+// process for each step; a whole one has all that make sense.
 func (d *Deliverer) killings() (all []killing) {
 	for i, step := range deliverySteps {
 		ways := []string{markedInside, markedAfter}

@@ -10,7 +10,8 @@ import (
 )
 
 // LateUncertain lets the statement of a Begin reach the server late: the Begin has ended with ErrUncertain, another one has begun the record, and it
-// was forgotten. Either the Forget must refuse, or the late statement must not create the record again.
+// was forgotten. Either the Forget must refuse, or the late statement must not create the record again. A try on a machine that is too slow for this order
+// is made again.
 func LateUncertain(t *testing.T, e Engine) {
 	proxy := NewProxy(t, e.Address)
 	direct := e.Open(t, e.Address, time.Minute)
@@ -29,7 +30,8 @@ func LateUncertain(t *testing.T, e Engine) {
 	t.Errorf("in no try was a Begin held back, uncertain, and the record begun before its statement came; the last such Begin: %v", last)
 }
 
-// lateUncertain makes one try of LateUncertain. It returns false, with the error of the Begin, if the machine was too slow for it.
+// lateUncertain makes one try of LateUncertain: the proxy passes a statement of j on after the time byFar, and direct has a way without the proxy. It
+// returns false, with the error of the Begin, if the machine was too slow for it.
 func lateUncertain(t *testing.T, proxy *Proxy, direct, j persist.Journal, rec persist.Record, byFar time.Duration) (bool, error) {
 	if _, _, err := j.Begin(t.Context(), Record("warm", Name())); err != nil {
 		return false, err

@@ -20,8 +20,8 @@ const (
 	lateDownConns = 100              // a journal has fewer
 )
 
-// LateDown tests a database that is away for a second just when answers arrive. Each caller gets its answer meanwhile. Once the database is back, all
-// records have their ends, without a Run. Calls with a waiting caller fail fast.
+// LateDown tests a database that is away for a second just when answers arrive: one, and forty at once. Each caller gets its answer
+// meanwhile. Once the database is back, all records have their ends, without a Run. Calls with a waiting caller fail fast.
 func LateDown(t *testing.T, engine func(t *testing.T) Engine) {
 	for _, n := range []int{1, 40} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -67,7 +67,7 @@ func lateDown(t *testing.T, e Engine, n int) {
 		}
 	}
 	proxy.Refuse()
-	LeaveCut(t, j)
+	LeaveCut(t, j) // a write on a cut connection would be in doubt
 	close(answer)
 	calls.Wait()
 	back := time.After(lateDownFor)

@@ -24,7 +24,7 @@ func Listening(t *testing.T, j persist.Notifier) (heard <-chan error) {
 	return all
 }
 
-// Heard waits for the next call of the function of Listening, and returns its error.
+// Heard waits for the next call of the function of Listening, and returns its error: nil is a wake. after says in messages what was done before.
 func Heard(t *testing.T, heard <-chan error, after string) error {
 	t.Helper()
 	select {
@@ -36,7 +36,7 @@ func Heard(t *testing.T, heard <-chan error, after string) error {
 	}
 }
 
-// HeardWake waits until the journal wakes its listener, and fails the test if it gets an error. after says in that text what was done before.
+// HeardWake waits until the journal wakes its listener, and fails the test if it gets an error. after says in messages what was done before.
 func HeardWake(t *testing.T, heard <-chan error, after string) {
 	t.Helper()
 	if err := Heard(t, heard, after); err != nil {

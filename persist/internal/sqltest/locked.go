@@ -10,8 +10,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Locked tests the renewal of leases while another transaction locks records: one record by a Begin of its key, as after a lost commit, and one by
-// another lock. Free records are renewed, locked ones are not lost, and those of another process are not renewed.
+// Locked tests the renewal of leases while another transaction locks records: one record by a Begin of its key ("again"), as after a lost commit, and one by
+// another lock. Free records are renewed, locked ones are not lost, and those of another process ("lost") are not renewed. An engine may renew "again" or not:
+// not each locks a row that a Begin finds.
 func Locked(t *testing.T, e Engine) {
 	ctx, j := t.Context(), e.Open(t, e.Address, 15*time.Second)
 	claimer := j.(persist.Claimer)

@@ -18,7 +18,8 @@ import (
 )
 
 // LostCommit breaks a program's transaction at each of its statements, the commit included, and repeats it as the documents say: there
-// is one order, one operation and one effect. connect makes a pool as Engine.DB through an address, whose statements end soon.
+// is one order, one operation and one effect. skip exchanges pass before the fault, until a whole transaction passes without it. connect makes a pool as
+// Engine.DB through an address, whose statements end soon.
 func LostCommit(t *testing.T, e Engine, connect func(t testing.TB, address string) *sql.DB) {
 	orders, api := e.orders(t), &effects{n: map[string]int{}}
 	server := httptest.NewServer(api)

@@ -56,7 +56,7 @@ type as struct {
 	account, token, body string
 }
 
-// request returns the request for the payment of the order, with the account and the change of its body that a says.
+// request returns the request for the payment of the order, with the account, the addition to its body and the token (its credentials) that a says.
 func (r *repeats) request(a as) *http.Request {
 	r.Helper()
 	ctx := context.Background()
@@ -161,7 +161,8 @@ type repeatRow struct {
 }
 
 // repeatRows returns the cases of LostCommitNeighbours in which a commit took effect, but its answer was lost. Each row has the first operation, an
-// event before the program repeats it, the repeated operation, and the expected error, number of orders and number of sends.
+// event before the program repeats it, the repeated operation, and the expected error, number of orders and number of sends. The type as has the
+// account, the token and an addition to the body of a request; status is what the API answers from then on.
 func repeatRows() map[string]repeatRow {
 	nothing := func(*repeats) {}
 	return map[string]repeatRow{
@@ -277,8 +278,9 @@ func lateEnd(r *repeats, commit bool) {
 	r.ended(1, 1)
 }
 
-// olderSnapshot repeats a transaction in one that has read before the first one's commit, so that it cannot see the order. The Begin must report the
-// existing operation, or fail and report it the next time. Nothing may be inserted.
+// olderSnapshot repeats a transaction in one that has read before the first one's commit, so that at most levels it cannot see the order. The Begin must
+// report the existing operation, or fail and report it the next time. Nothing may be inserted. Its first read, of any table, fixes what such a transaction
+// sees.
 func olderSnapshot(r *repeats, level sql.IsolationLevel) {
 	second := r.e.begin(r.T, level)
 	var n int

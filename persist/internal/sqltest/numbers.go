@@ -34,7 +34,7 @@ func numbers(t *testing.T, e Engine, j persist.Journal, account string) bool {
 		_, _, err := j.Begin(t.Context(), Record(account, "held"))
 		waited <- err
 	}()
-	time.Sleep(100 * time.Millisecond) // its number is lower than the next
+	time.Sleep(100 * time.Millisecond) // until the waiting Begin has its number, lower than the next
 	begun(j, Record(account, "later"))
 	followed := make(chan []persist.Record, 1)
 	go func() { followed <- follow(t, j, account, 0) }()

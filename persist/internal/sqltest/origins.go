@@ -77,7 +77,7 @@ func Origins(t *testing.T, e Engine, n Series) {
 // account. It returns the time at which the first operation of each origin is due.
 func fill(t *testing.T, e Engine, j persist.Journal, n Series) (want map[string]time.Time) {
 	t.Helper()
-	rec, _, err := j.Begin(context.Background(), Record("mine", "other")) // its key is the other account
+	rec, _, err := j.Begin(context.Background(), Record("mine", "other")) // its key serves as the name of the other account, and of the leases' owner
 	if err != nil {
 		t.Fatal(err)
 	}

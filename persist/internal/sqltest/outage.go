@@ -73,8 +73,8 @@ func patiently(try func() (done bool, err error)) error {
 // exchangesMax is more exchanges than any call has.
 const exchangesMax = 30
 
-// Outages breaks each exchange of each journal call with the server, in every way. The call must have taken effect once, and return no error. A break
-// mostly waits, so atOnce of them run at the same time.
+// Outages breaks each exchange of each journal call with the server, in every way (in a short test run, each call in one way). The call must have
+// taken effect once, and return no error. A break mostly waits, so atOnce of them run at the same time.
 func Outages(t *testing.T, engine func(t *testing.T) Engine) {
 	const atOnce = 12
 	var running sync.WaitGroup
@@ -96,8 +96,9 @@ func Outages(t *testing.T, engine func(t *testing.T) Engine) {
 	}
 }
 
-// outage makes one call again and again, and breaks each of its exchanges with the server once, by the given fault. The call must take effect once,
-// or say that it did not.
+// outage makes one call again and again, and breaks each of its exchanges with the server once, by the given fault. Each call must take effect once, and
+// return no error. c.before makes the record on a way without faults, c.run makes the call, and c.after checks the record. A statement passed on late
+// (LateAfterCut) may arrive after the call: the test waits for it.
 func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
 	proxy := NewProxy(t, e.Address)
 	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), limit)
@@ -209,7 +210,7 @@ func named(t *testing.T, step string, err error, proxy *Proxy) {
 	}
 }
 
-// recovers opens the way to the server again, and requires the next calls to succeed within seconds.
+// recovers opens the way to the server again, by the function way, and requires that a call succeeds within seconds.
 func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
 	t.Helper()
 	if err := way(); err != nil {

@@ -62,7 +62,8 @@ func removeInstalled() {
 	}
 }
 
-// install makes the data folder of the server. The first test of a run makes it; the others copy it.
+// install makes the data folder of the server. The first test of a run makes it; the others copy it: installed.dirs has the made folder by the command, with
+// BASE in the place of the test's own folder.
 func (s *OwnServer) install() error {
 	within := func(base string) (args []string) {
 		for _, arg := range s.Install {

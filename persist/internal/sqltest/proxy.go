@@ -157,7 +157,7 @@ func (p *Proxy) swallows() bool {
 	return p.hole
 }
 
-// keep notes a connection for Refuse to end. drop forgets and ends it.
+// keep notes a connection, so that Refuse can end it.
 func (p *Proxy) keep(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +197,9 @@ func (p *Proxy) serve(client net.Conn) {
 
 // statements passes on the client's bytes. A driver writes each exchange in one piece, or
 // in several, one after the other before any answer; a fault, once it has struck, goes for the
-// rest of the connection.
+// rest of the connection. A hole swallows the bytes (before) or the answers (after). A cut ends the
+// connection at once (before) or at the next answer (after). A late statement is passed on after a
+// time, when the connection of the client has ended.
 func (l *link) statements() {
 	buf := make([]byte, 64<<10)
 	for {

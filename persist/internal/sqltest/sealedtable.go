@@ -183,7 +183,7 @@ func (e Engine) sends(t *testing.T, j persist.Journal) error {
 	return err
 }
 
-// copyRow inserts a copy of a row by hand, on PostgreSQL, under another key.
+// copyRow inserts a copy of the row of key by hand, on PostgreSQL, under the key as. It returns the error of the INSERT.
 func (e Engine) copyRow(t *testing.T, key, as string) error {
 	t.Helper()
 	var row sqljournal.Row

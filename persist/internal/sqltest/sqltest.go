@@ -18,7 +18,7 @@ func Name() string {
 // Loopback returns the Origins of clients that send to servers of their tests.
 func Loopback() []string { return []string{"http://127.0.0.1:*"} }
 
-// Half returns every second test case for journals, from the first or the second one on; all of them in a whole run ([testrun.Whole]). The two
+// Half returns every second test case for journals, beginning with the index from (0 or 1); all of them in a whole run ([testrun.Whole]). The two
 // journals in SQL share their code, so each case runs on one of them at least.
 func Half(cases []string, from int) []string {
 	if testrun.Whole() {
@@ -27,7 +27,7 @@ func Half(cases []string, from int) []string {
 	return testrun.Some(cases[from:], 2)
 }
 
-// Part returns every second test case for journals in a whole run ([testrun.Whole]), from the first or the second one on, and otherwise each nth. It
+// Part returns every second test case for journals in a whole run ([testrun.Whole]), beginning with the index from, and otherwise each nth. It
 // is for another driver for the same server.
 func Part(cases []string, from, nth int) []string {
 	if !testrun.Whole() {

@@ -112,7 +112,7 @@ func SweepLocked(t *testing.T, e Engine, multiply string) {
 		}
 	}
 	start := time.Now()
-	sweeps(t, j, records["kept"], 0, 201+2)
+	sweeps(t, j, records["kept"], 0, 201+2) // the generated one, its 200 copies, and those that are due
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("Sweep took %v beside a transaction that has locked what it must not touch", took)
 	}

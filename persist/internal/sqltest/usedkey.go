@@ -18,7 +18,7 @@ import (
 
 // UsedKey checks the rows of used keys, what is left of erased records: they have no text, and each call for a record finds them. texts has, by the
 // name of each table with such rows, an expression for a whole row as text. narrow is the table of used keys with a condition for a row with nothing
-// but their columns.
+// but their columns. With sealed the records are encrypted. The word "canary" is in each text of the records, and so shows what is left.
 func UsedKey(t *testing.T, e Engine, texts map[string]string, narrow string, sealed bool) {
 	ctx, j, reader := t.Context(), e.Open(t, e.Address, 30*time.Second), e.Reader(t)
 	if sealed {
@@ -120,7 +120,8 @@ func sealedBy(t testing.TB, j persist.Journal, c seal.Config) persist.Journal {
 	return sealed
 }
 
-// usedRows checks the rows of the tables: none has its text any more, and want of them have the few columns of a used key.
+// usedRows checks the rows of the tables: none has its text (the word "canary", as it is or in hexadecimal) any more, and want of them have the few columns
+// of a used key. texts has an expression for a whole row by the table's name, and narrow is a table with a condition for rows with only those columns.
 func (e Engine) usedRows(t *testing.T, texts map[string]string, narrow string, want int) {
 	t.Helper()
 	var rows int

@@ -26,8 +26,9 @@ type Used struct {
 	Sizes  func(b *testing.B) map[string]int64 // of the parts of the table, in bytes
 }
 
-// UsedKeys measures the bytes that a used key, what is left of an erased record, takes: in the table, and in each index. It makes keys of them,
-// atOnce at a time. Sweeps meet the rows in the order of their ids, which is random.
+// UsedKeys measures the bytes that a used key, what is left of an erased record, takes: in the table, and in each index. It makes the number keys of them,
+// atOnce at a time: u.Begin copies a pending record, u.End ends the copies, and a sweep, or u.Sweep in its place, takes their texts. Sweeps meet the rows in
+// the order of their ids, which is random. u.Full rebuilds the tables. With sealed the records are encrypted.
 func UsedKeys(b *testing.B, u Used, keys, atOnce int, sealed bool) {
 	ctx, j := b.Context(), u.Open(b, u.Address, time.Minute)
 	if sealed {
@@ -96,7 +97,8 @@ func sweepAll(b *testing.B, j persist.Journal, n int) {
 	}
 }
 
-// report prints how many bytes each key takes in the table and in its indexes.
+// report prints how many bytes each of the keys (rows) takes in the table and in its indexes. when begins the line; only the first report, without it, sets
+// the metric of the benchmark.
 func (u Used) report(b *testing.B, when string, rows int) {
 	sizes, total := u.Sizes(b), int64(0)
 	var parts []string // in one line: a benchmark prints ten at most

@@ -24,7 +24,8 @@ type cannot struct {
 	seals, unseals string // keys, of one letter each, of the one that has it and of the other
 }
 
-// cannots returns the differences between two clients for which only one of them can send an operation, such as its credentials.
+// cannots returns the differences between two clients for which only one of them can send an operation, such as its credentials. Each has a name, a change
+// of the Config of the client that can (has) and of the one that cannot (lacks), and the letters of the keys by which each of them encrypts its journal.
 func cannots() []cannot {
 	return []cannot{
 		{"Authorize", func(*oncehttp.Config) {}, func(c *oncehttp.Config) { c.Authorize = nil }, "", ""},
@@ -75,8 +76,8 @@ func sealed(t *testing.T, j persist.Journal, keys string) persist.Journal {
 	return over
 }
 
-// whoCannot lets a worker run that cannot send the operations, beside one that can. The first one must leave all records as they are, and the second
-// one sends them.
+// whoCannot lets a worker run that cannot send the operations (on the journal lacking), beside one that can (on able). The first one must leave all records,
+// as raw shows them without decryption, as they are, and the second one sends them. A request may go out only with the credentials that Authorize sets.
 func whoCannot(t *testing.T, raw, able, lacking persist.Journal, c cannot) {
 	const n = 20
 	var mu sync.Mutex

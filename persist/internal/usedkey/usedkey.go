@@ -42,7 +42,8 @@ const (
 const Prefix = "erased:"
 
 // MayPack reports whether a record, once it is erased, can become a used key: a few bytes for that its key was used. It cannot if its key was spelled on the
-// wire in a way that a used key cannot note, or if its account has scopes with names: a call could not be compared with it then.
+// wire in a way that a used key cannot note, or if its account has scopes (headers that name the owner of the key) with names: a call could not be compared
+// with it then.
 func MayPack(rec *persist.Record) bool {
 	spelled := rec.ServerToken || rec.WireKey == rec.Key || rec.WireKey == quoted(rec.Key)
 	return spelled && !strings.Contains(rec.Account, "=") // a place inside an account has the names of its scopes
@@ -52,7 +53,8 @@ func MayPack(rec *persist.Record) bool {
 func quoted(key string) string { return `"` + key + `"` }
 
 // Pack returns what is left of an erased record in its used key: its effect, status, some counts and times, and the scopes. wireKey
-// and key are the record's before it was erased: they tell how its key was spelled on the wire.
+// and key are the record's before it was erased: they tell how its key was spelled on the wire. The time from Begin to end is in seconds, rounded up. A
+// sealed (encrypted) record has SealedEnd, and without the revision, that time and the counts.
 func Pack(rec *persist.Record, wireKey, key string) []byte {
 	flags := effects[rec.Effect]
 	switch {
@@ -185,19 +187,19 @@ func (u *unpacker) scope() (s persist.Scope) {
 	return s
 }
 
-// Unpack decodes a packed used key. rec has the key in the place of the erased one, State, and Finished; everything else of it that is not zero in a used key is
-// set, but for Account, Seq and KeepKey.
+// Unpack decodes a packed used key. rec has the key in the place of the erased one, State, and Finished; everything else of it that is not zero in a used
+// key is set, but for Account, Seq and KeepKey. Method, origin and target get values that stand for "not kept", so that the record is valid.
 // Error: persist.ErrCorrupt.
 func Unpack(b []byte, rec *persist.Record) error {
 	u := unpacker{b: b}
 	flags := u.number()
 	rec.Status = unpackStatus(u.number())
-	if flags&flagSealed == 0 { // beside a seal there is no room for these
+	if flags&flagSealed == 0 { // a sealed end is packed without these
 		rec.Revision, rec.Created = u.number(), rec.Finished.Add(-time.Duration(u.number())*time.Second)
 		rec.Attempts, rec.Sends = int(u.number()), int(u.number())
 	}
 	if flags&flagScopes != 0 {
-		for range min(u.number(), persist.ScopesMax+1) {
+		for range min(u.number(), persist.ScopesMax+1) { // a damaged number must not make a long list
 			rec.Scopes = append(rec.Scopes, u.scope())
 		}
 	}
