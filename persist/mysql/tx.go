@@ -34,8 +34,9 @@ func Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persis
 // Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid,
 // persist.ErrSealed for a record in clear in a sealed journal, and persist.ErrTooLarge if the record takes more than
 // max_allowed_packet, and then nothing was written, and the transaction goes on; those of the server; ErrVolatile, see
-// Options.AllowVolatile. The errors of the server can be found by errors.As as *mysql.MySQLError. After number 1213 (deadlock) the server has rolled the transaction back,
-// after 1205 (LockWait is over) it has undone the statement alone.
+// Options.AllowVolatile. The errors of the server can be found by errors.As as *mysql.MySQLError. After number 1213
+// (deadlock) the server has rolled the transaction back, after 1205 (LockWait is over) it has undone the statement
+// alone.
 func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	defer func() { err = sqljournal.Undecided(err) }()
 	if o, err = o.checked(); err != nil {

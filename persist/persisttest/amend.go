@@ -71,7 +71,8 @@ func reopened(r persist.Record) persist.Record {
 	return r
 }
 
-// ended begins and ends records, confirmed ones and settled ones, of every size and one of them swept, and returns them as the journal has them.
+// ended begins and ends records, confirmed ones and settled ones, of every size, and returns them as the journal has them. The first two are swept: without
+// their answers and requests.
 func ended(k *check, j persist.Journal) []persist.Record {
 	large := record("a", "large")
 	large.Body = patterned(100_000, 5)

@@ -49,7 +49,8 @@ func (k *check) assign(j persist.Journal, r persist.Record, account string) pers
 	return r
 }
 
-// assignable begins records of the unnamed account in most states, and of every size, and returns them as the journal has them.
+// assignable begins records of the unnamed account in most states, and of every size, and returns them as the journal has them. Two are swept: without their
+// answers and requests.
 func assignable(k *check, j persist.Journal) []persist.Record {
 	large := record("", "large")
 	large.Body = patterned(100_000, 5)

@@ -169,7 +169,7 @@ func beginCancelled(k *check) {
 	k.begin(j, r)
 }
 
-// beginAccounts is the case begin/accounts. One key in two accounts means two records.
+// beginAccounts is the case begin/accounts. One key in two accounts means two records, however alike the names are; "a|S=1" is an account inside "a".
 func beginAccounts(k *check) {
 	j := k.journal()
 	var all []persist.Record

@@ -34,7 +34,7 @@ func querying() []testCase {
 }
 
 // queryAccounts is the case query/accounts. A query with an account selects its records and those of its scopes
-// only.
+// (the accounts inside it, with a '|' behind its name) only.
 func queryAccounts(k *check) {
 	j := k.journal()
 	by := map[string]persist.Record{}
@@ -59,7 +59,7 @@ func queryAccounts(k *check) {
 	}
 }
 
-// mixed begins records in most states, some of them in a scoped account, and returns them as the journal has them.
+// mixed begins records in most states, some of them in a scoped account ("a|S=1", inside "a"), and returns them as the journal has them.
 func mixed(k *check, j persist.Journal) []persist.Record {
 	var all []persist.Record
 	for i, r := range numbered("a", 120) {
@@ -145,7 +145,7 @@ func queryOrigin(k *check) {
 	)
 }
 
-// queryKey is the case query/key. A query with a key selects its records in all scopes.
+// queryKey is the case query/key. A query with a key selects its records in all scopes: the accounts inside that of the query.
 func queryKey(k *check) {
 	j := k.journal()
 	all := mixed(k, j)

@@ -65,7 +65,8 @@ func reopenFinish(k *check) {
 	}
 }
 
-// reopenForgotten is the case reopen/forgotten. Forgotten and swept records are not back after a restart.
+// reopenForgotten is the case reopen/forgotten. Forgotten and swept records are not back after a restart: of a chosen key a sweep leaves the key, and of a
+// generated one (made at random) nothing.
 func reopenForgotten(k *check) {
 	j := k.journal()
 	r := k.begin(j, record("a", "forgotten"))

@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// keyTold ends a new record whose generated key a caller was told, and returns the expected record.
+// keyTold ends a new record whose generated key a caller was told, and returns the expected record. unreported: no caller has heard the end itself.
 func (k *check) keyTold(j persist.Journal, r persist.Record, unreported bool) persist.Record {
 	r.Generated = true
 	r = finished(k.begin(j, r))
@@ -20,7 +20,7 @@ func (k *check) keyTold(j persist.Journal, r persist.Record, unreported bool) pe
 	return r
 }
 
-// sweepTold is the case sweep/told. A generated key that a caller was told is kept like a chosen one.
+// sweepTold is the case sweep/told. A generated key (made at random) that a caller was told is kept like a chosen one. KeyTold of a chosen key is refused.
 func sweepTold(k *check) {
 	j := k.journal()
 	r := k.keyTold(j, record("a", "told"), false)
@@ -43,8 +43,8 @@ func sweepTold(k *check) {
 	k.want(j.Finish(context.Background(), chosen), persist.ErrInvalid, "Finish of a chosen key as told")
 }
 
-// sweepToldUnreported is the case sweep/told-unreported. A told key stays after its window, but is then no
-// longer unresolved.
+// sweepToldUnreported is the case sweep/told-unreported. A told key stays after its window, but its record is then no
+// longer unresolved (with an end that no caller has heard).
 func sweepToldUnreported(k *check) {
 	j := k.journal()
 	early := persist.Limits{Prune: true, KeepAnswer: -1, Now: done()}

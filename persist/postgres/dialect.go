@@ -250,7 +250,8 @@ func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// holders returns the names of the transactions that have taken a number from the sequence and have not ended.
+// holders returns the names of the transactions that have taken a number from the sequence and have not ended: nextval locks the sequence until the end of
+// the transaction.
 func (d *dialect) holders(ctx context.Context, conn *sql.Conn) ([]string, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
 		AND relation = '`+d.sequence+`'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)

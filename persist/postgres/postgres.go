@@ -156,7 +156,7 @@ func (o Options) open(ctx context.Context, db *sql.DB, name string, listen dial,
 	defer cancel()
 	at := &place{db: db, opts: o}
 	err := check(ctx, db)
-	if err == nil && !o.ReadOnly {
+	if err == nil && !o.ReadOnly { // a place is for begins in a caller's transaction
 		err = at.look(ctx)
 	}
 	if err != nil {

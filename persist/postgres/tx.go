@@ -41,9 +41,9 @@ func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing per
 //
 // Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid,
 // and persist.ErrSealed for a record in clear in a sealed journal, and then nothing was written and the
-// transaction goes on; those of the server; ErrVolatile, see Options.AllowVolatile. The errors of the server can be found by errors.As as *pgconn.PgError, SQLSTATE 40001
-// (serialization failure) and 55P03 (LockWait is over) among them. After such an error the transaction can only be
-// rolled back.
+// transaction goes on; those of the server; ErrVolatile, see Options.AllowVolatile. The errors of the server can be
+// found by errors.As as *pgconn.PgError, SQLSTATE 40001 (serialization failure) and 55P03 (LockWait is over) among
+// them. After such an error the transaction can only be rolled back.
 func (o Options) Begin(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return o.beginIn(ctx, rec, onPgx(tx), "")
 }

@@ -62,7 +62,7 @@ func New(c Config) *Journal {
 var errNotOpened = fmt.Errorf("journal: not opened: %w", persist.ErrClosed)
 
 // Attach implements [persist.Journal]: it returns the value that all users of this journal in this process share. The first call creates it. A journal that
-// was not opened keeps no value: each call creates one.
+// was not opened (nil) keeps no value: each call creates one.
 func (j *Journal) Attach(create func() any) any {
 	if j == nil {
 		var nobody persist.Attachment
@@ -214,7 +214,7 @@ func Undecided(err error) error {
 	return fmt.Errorf("%w: %w", persist.ErrOutcomeUnknown, err)
 }
 
-// RefuseClear returns persist.ErrSealed for a record in clear, if the records of the journal are sealed, or will be: the table would refuse
+// RefuseClear returns persist.ErrSealed for a record in clear, if the records of the journal are sealed (encrypted), or will be: the table would refuse
 // it, and with that the caller's transaction could only be rolled back. query reads the value of a fact by its name. Other errors are those of
 // the query.
 func RefuseClear(ctx context.Context, rec *persist.Record, run QueryRow, query string) error {

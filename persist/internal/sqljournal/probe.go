@@ -18,7 +18,7 @@ func (j *Journal) Probe(ctx context.Context, id persist.ID) (persist.Record, err
 		return rec, err
 	}
 	row := NewRow(&persist.Record{ID: id, Revision: 1, Method: "PROBE", Fingerprint: make([]byte, 32)})
-	row.Needs = []byte("1 seal=probe") // a sealed journal refuses a row in clear; this one is rolled back
+	row.Needs = []byte("1 seal=probe") // as of an encrypted record: a sealed journal refuses others; the row is rolled back
 	var standing *Row
 	err = j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
 		standing, err = j.beginInVain(ctx, conn, row)
@@ -46,7 +46,7 @@ func (j *Journal) beginInVain(ctx context.Context, conn *sql.Conn, row *Row) (*R
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	if bound := j.d.Abandoned(); bound != "" {
+	if bound := j.d.Abandoned(); bound != "" { // makes the server end the transaction, should this process leave it open
 		if _, err := tx.ExecContext(ctx, bound); err != nil {
 			return nil, err
 		}

@@ -305,7 +305,7 @@ func (s *sweeping) try(ctx context.Context, shelf shelf, ids []any) (changed int
 			return err
 		}
 		defer func() { _ = tx.Rollback() }()
-		if bound := s.j.d.Abandoned(); bound != "" {
+		if bound := s.j.d.Abandoned(); bound != "" { // makes the server end the transaction, should this process leave it open
 			if _, err := tx.ExecContext(ctx, bound); err != nil {
 				return err
 			}

@@ -33,7 +33,8 @@ func (r *Row) ChangeFields() []any {
 }
 
 // writeAll returns the function that writes the rows of several calls of Begin, Update and Finish by one statement. That function reports for each
-// call whether its row was written. One that was not must be written alone.
+// call whether its row was written: numbers has the tokens of the written rows, and the number (Seq) of each begun one. One that was not must be written
+// alone.
 func writeAll(d Together) func(context.Context, *sql.Conn, []*sharer) (func(*sharer) bool, error) {
 	return func(ctx context.Context, conn *sql.Conn, calls []*sharer) (func(*sharer) bool, error) {
 		var begins, changes []*Row

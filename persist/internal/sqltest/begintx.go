@@ -136,13 +136,14 @@ func (e Engine) inClear(t *testing.T, text string) bool {
 	return found
 }
 
-// refusedTx checks the calls of BeginIn that must begin nothing: with a wrong transaction, without the keys of a sealed journal, after Close.
+// refusedTx checks begins in a transaction of the caller's own that must begin nothing: with a value that is no transaction (given), in a journal without
+// transactions, in one opened for reading, and after Close. open opens a transaction, which must go on after the error; below is the journal inside j.
 func (e Engine) refusedTx(t *testing.T, below, j persist.Journal, keys string, open func(t *testing.T) OwnTx) {
 	check := func(name string, j persist.Journal, given any, want error, words string) {
 		t.Helper()
 		tx := open(t)
 		begin := tx.Begin
-		if given == nil {
+		if given == nil { // a right transaction
 			given = tx.Tx
 		} else {
 			begin = func(ctx context.Context, j persist.Journal, tx any, rec persist.Record) (persist.Record, bool, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Numbers lets a Begin wait for a lock after it was given its number, while others get higher numbers and commit. A listing that goes up to those
-// numbers must not miss the first record when it comes.
+// Numbers lets a Begin wait for a lock after it was given its number (Seq, the order of listings), while others get higher numbers and commit. A listing that
+// goes up to those numbers must not miss the first record when it comes.
 func Numbers(t *testing.T, e Engine) {
 	j := e.Open(t, e.Address, 30*time.Second)
 	account := Name()

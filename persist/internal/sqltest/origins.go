@@ -31,7 +31,7 @@ type Series struct {
 }
 
 // Origins asks for the due times of thousands of origins, in a table without statistics, and counts the exchanges with the server. Then it does so
-// while connections are cut.
+// while connections are cut. n has the engine's SQL to make the rows.
 func Origins(t *testing.T, e Engine, n Series) {
 	p := NewProxy(t, e.Address)
 	j := e.Open(t, p.Address(), time.Minute)
@@ -74,7 +74,8 @@ func Origins(t *testing.T, e Engine, n Series) {
 
 // fill inserts the operations of Origins: operation i is due at i milliseconds, and the operations i and manyOrigins+i are of
 // one origin. Of the first of them each seventh is leased, each eleventh had a lease now ended, and each thirteenth is of another
-// account. It returns the time at which the first operation of each origin is due.
+// account. n has the engine's SQL for the rows i and for expressions of i. It returns the time at which the first operation of each
+// origin is due that is neither leased nor of another account.
 func fill(t *testing.T, e Engine, j persist.Journal, n Series) (want map[string]time.Time) {
 	t.Helper()
 	rec, _, err := j.Begin(context.Background(), Record("mine", "other")) // its key serves as the name of the other account, and of the leases' owner

@@ -142,7 +142,7 @@ func (e Engine) plan(t testing.TB, query string) (text string) {
 			t.Fatal(err)
 		}
 		for i, v := range values {
-			if columns[i] != "possible_keys" {
+			if columns[i] != "possible_keys" { // MariaDB: the indexes that it might have used
 				text += v.(*sql.NullString).String + " "
 			}
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
-// SealedTable checks that a journal takes no record in clear from its first sealed record on: from a client without keys, and from a
-// transaction that forgot to seal.
+// SealedTable checks that a journal takes no record in clear (unencrypted) from its first sealed (encrypted) record on: from a client
+// without keys, and from a transaction that forgot to seal.
 func SealedTable(t *testing.T, e Engine) {
 	open := func() persist.Journal { return e.Open(t, e.Address, 15*time.Second) }
 	j, unsealed := sealed(t, open(), "a"), open()
@@ -36,7 +36,7 @@ func SealedTable(t *testing.T, e Engine) {
 	}
 }
 
-// SealedTableStanding checks a journal that was begun in clear and sealed later: its rows in clear can still be changed, assigned, ended and
+// SealedTableStanding checks a journal that was begun in clear (unencrypted) and sealed later: its rows in clear can still be changed, assigned, ended and
 // forgotten, and no other such row can be inserted.
 func SealedTableStanding(t *testing.T, e Engine) {
 	ctx, unsealed := t.Context(), e.Open(t, e.Address, 15*time.Second)
@@ -109,7 +109,8 @@ func refusal(t *testing.T, name string, err error) {
 	}
 }
 
-// refusesClear checks that a Begin without the keys writes nothing, alone and in a transaction of the caller's own.
+// refusesClear checks that a Begin on a journal opened without the keys of its encrypted records (unsealed) writes nothing, alone and in a transaction of
+// the caller's own.
 func (e Engine) refusesClear(t *testing.T, unsealed persist.Journal) {
 	t.Helper()
 	var before, after int

@@ -68,7 +68,7 @@ func SweepPages(t *testing.T, e Engine, multiply string) {
 	const place = "sweep_at, id" // in the index
 	set("sweep_at = sweep_at + 1", numbers("1 = 1", place)[2200:])
 	all := numbers("1 = 1", place)
-	var due []int64
+	var due []int64 // at the ends of pages of 1000, and elsewhere
 	for _, i := range []int{0, 1, 500, 998, 999, 1000, 1001, 1999, 2000, 2001, 2250, 2499, 2500} {
 		due = append(due, all[i])
 	}

@@ -34,7 +34,7 @@ type said struct {
 }
 
 // newBounded returns a client on a journal whose server takes at most bound bytes in one piece. The bounds of the client itself are far larger.
-// change adjusts its Config.
+// change adjusts its Config. Its API answers as b.answer says: with a status, bodies and headers of these sizes, and a page of HTML or not.
 func newBounded(t *testing.T, j persist.Journal, bound int, key string, change func(*oncehttp.Config)) *bounded {
 	t.Helper()
 	b := &bounded{T: t, j: j, bound: bound, key: oncehttp.Key(key)}
@@ -124,7 +124,8 @@ func (b *bounded) stands(id persist.ID, sends int, states ...persist.State) pers
 	return rec
 }
 
-// tooLargeRepeats returns the tests of requests that are too large for the journal, under the key of an existing record.
+// tooLargeRepeats returns the tests of requests that are too large for the journal, under the key of an existing record. The method is checks an error, and
+// stands the number of all sends and the state of a record (without a state there must be none).
 func tooLargeRepeats() map[string]func(b *bounded) {
 	return map[string]func(b *bounded){
 		"under a pending key": func(b *bounded) {
@@ -168,7 +169,8 @@ func tooLargeRepeats() map[string]func(b *bounded) {
 }
 
 // tooLargeRequests returns the tests of requests that are too large for the journal, or nearly so, under a free key: in another part than the body,
-// by another method, at the bound itself, many at once.
+// by another method, at the bound itself, many at once. The method is checks an error, and stands the number of all sends and the state of a record
+// (without a state there must be none).
 func tooLargeRequests() map[string]func(b *bounded) {
 	return map[string]func(b *bounded){
 		"by a RoundTripper": func(b *bounded) {
@@ -228,7 +230,8 @@ func tooLargeRequests() map[string]func(b *bounded) {
 	}
 }
 
-// tooLargeResolutions returns tests with too large answers that a program gives, to Settle or from Reconcile. The API itself has not sent them.
+// tooLargeResolutions returns tests with too large answers that a program gives, to Settle or from Reconcile. The API itself has not sent them. The method
+// stands checks the number of all sends and the state of a record.
 func tooLargeResolutions() map[string]func(b *bounded) {
 	over := func(b *bounded) *persist.Answer {
 		return &persist.Answer{Status: 201, Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte(strings.Repeat("a", 2*b.bound))}
@@ -260,7 +263,8 @@ func tooLargeResolutions() map[string]func(b *bounded) {
 	}
 }
 
-// tooLargeAnswers returns the tests of answers of the API that are too large for the journal, and do not simply end a Do.
+// tooLargeAnswers returns the tests of answers of the API that are too large for the journal, and do not simply end a Do. The method is checks an error, and
+// stands the number of all sends and the state of a record.
 func tooLargeAnswers() map[string]func(b *bounded) {
 	return map[string]func(b *bounded){
 		"a page that proves nothing": func(b *bounded) {
@@ -317,7 +321,7 @@ func TooLarge(t *testing.T, j persist.Journal, bound int) {
 				b := newBounded(t, j, bound, strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(part+" "+name), nil)
 				row(b)
 				for rec, err := range j.List(t.Context(), persist.Query{States: []persist.State{persist.StatePending, persist.StateHeld}}) {
-					if err == nil { // its API ends with the row
+					if err == nil { // nothing may be left for later tests: its API ends with this one
 						err = b.client.Abandon(t.Context(), oncehttp.Key(rec.Key))
 					}
 					if err != nil {
