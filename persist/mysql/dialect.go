@@ -74,7 +74,8 @@ func (d *dialect) gate() string { return d.prefix + "oncehttp_gate" }
 
 // insert returns an INSERT of one row. Its result is the row that is in the table afterwards: the new one, or the one already there under this key,
 // which it locks and does not change. Its parameters are the row's values except Seq, then those of from, then the token five times: the token tells
-// a new row, whose large values are not sent back. If the key is used, the server undoes the INSERT with an error: see unused.
+// a new row, whose large values are not sent back. sealed: the row is that of an encrypted record. seq is the expression for Seq, and from the end of the
+// SELECT of the values, with conditions. If the key is used, the server undoes the INSERT with an error: see unused.
 //
 // If the journal is sealed, a row in clear gets the revision 0, and a constraint refuses it. The statement does that, not a trigger: after a KILL
 // during the loading of a trigger the server has answered other statements with number 1064 (MariaDB 10.11, one of 60 runs of TestRotated).

@@ -72,7 +72,8 @@ func usedColumn(c sqljournal.Column) string {
 	return "NULL"
 }
 
-// Used implements sqljournal.Apart: it returns the table of used keys for a SELECT, with the columns of the table of records.
+// Used implements sqljournal.Apart: it returns the table of used keys for a SELECT, with the columns of the table of records. The index of sweeps is a table
+// of its own (t), with the times of those that are not kept for ever; a time is read from it, so that the server goes by its order.
 func (d *dialect) Used(index sqljournal.Index) string {
 	from, at := d.used()+" u", "u."
 	if index == sqljournal.SweepIndex {

@@ -210,8 +210,8 @@ const numberRows = 1000
 // Number implements sqljournal.Dialect: it gives numbers to the committed records without one. It waits for others that number the same records, so
 // that these have numbers when it returns.
 func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
-	// The rows of late are locked, and so they have no number still. Said once more in the UPDATE, that would let the planner join the two by the index of
-	// rows without a number, which its statistics believe to have one entry: 10,000 rows took a minute.
+	// The rows of late are locked, so none gets a number meanwhile, and the UPDATE need not ask for that again. If it did, the planner would join the two by
+	// the index of rows without a number, which its statistics believe to have one entry: 10,000 rows took a minute.
 	statement := fmt.Sprintf(`WITH %s, late AS MATERIALIZED (SELECT id FROM %s, bound WHERE seq IS NULL AND swept < 2 ORDER BY id LIMIT %d FOR NO KEY UPDATE OF record)
 		UPDATE %s r SET seq = pg_catalog.nextval('%s') FROM late WHERE r.id = late.id`, d.bound, d.table, numberRows, d.table, d.sequence)
 	for {

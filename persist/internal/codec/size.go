@@ -8,7 +8,7 @@ import (
 )
 
 // IntentSize returns an upper bound of the size of r's encoded intent, the part frozen by Begin. A body of up to limit bytes is counted with it. A
-// caller allocates once with it.
+// caller allocates once with it. fixed is enough for all numbers, times and lengths outside the lists.
 func IntentSize(r *persist.Record, limit int) int {
 	n := fixed + len(r.Account) + len(r.Key) + len(r.Fingerprint) + len(r.Origin) + len(r.Method) + len(r.Target) +
 		len(r.Carrier) + len(r.CarrierName) + len(r.WireKey) + len(r.Profile) + len(r.ProfileVersion) + len(r.Recipe) +
@@ -36,7 +36,7 @@ func IntentSize(r *persist.Record, limit int) int {
 }
 
 // ProgressSize returns an upper bound of the size of r's encoded progress, the changeable part. An answer's body of up to limit bytes is counted with
-// it.
+// it. fixed is enough for all numbers, times and lengths outside the lists.
 func ProgressSize(r *persist.Record, limit int) int {
 	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds) + len(r.ReplacedBy) + len(r.RedriveRun) + len(r.SealedEnd)
 	for i := range r.Acts {

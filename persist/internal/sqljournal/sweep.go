@@ -119,7 +119,7 @@ func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
 				fewer.Store(max(fewer.Load()-int64(max(n/sweepMore, 1)), 0))
 			}
 			due = due[n:]
-		case n == 1 && s.packed > 0 && s.j.d.Waited(err): // the record was to become a used key: somebody else holds the place of the used key: a later sweep takes its text out
+		case n == 1 && s.packed > 0 && s.j.d.Waited(err): // somebody else holds the place of the used key that the record was to become: a later sweep takes its text out
 			s.keepTexts()
 		case n == 1 || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) && !s.j.d.Waited(err):
 			return err

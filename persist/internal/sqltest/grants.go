@@ -93,8 +93,8 @@ func Granted(t *testing.T, g Grants) {
 	g.uses(t, users, api.URL)
 }
 
-// uses checks the rights of three database users with little to do. The worker removes the texts of ended records, the reader lists the used keys
-// that stay, the producer's Enqueue meets them, and the worker removes them at last. No request is sent.
+// uses checks the rights of three database users on used keys (the rest of erased records). The worker removes the texts of the two ended records, the
+// reader lists the used keys that stay, the producer's Enqueue meets one, and the worker removes them at last. No request is sent.
 func (g Grants) uses(t *testing.T, users map[string]string, api string) {
 	t.Helper()
 	worker, later := g.Open(t, users["worker"], false), time.Now().Add(1e4*time.Hour)
