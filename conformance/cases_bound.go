@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// boundCases returns the cases about keys at the limits of their length, and about values that are no valid keys.
+// boundCases returns the cases about keys at the limits of their length, and about values that are no valid keys. A case is skipped if the target
+// lacks one of its Needs, or if a case in After has failed.
 func boundCases() []Case {
 	needs := []Need{NeedHeader, NeedAlphabet}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -136,7 +137,7 @@ func invalidNotExecuted(x *trial) {
 			if same, known := sameOutcome(a, again); again.kind == done && !known && !x.counts() {
 				x.inconclusive("the answers %s and %s name nothing, and nobody counts effects (--witness)", a, again)
 			} else if again.kind == done && known {
-				x.spared(x.sameOrTwice(op, same), same, "the outcome of the first request", "%s, then %s for a key with %s", a, again, odd.what)
+				x.wantOrHarm(x.sameOrTwice(op, same), same, "the outcome of the first request", "%s, then %s for a key with %s", a, again, odd.what)
 			}
 			x.wantEffects(op, 1, "the accepted with "+odd.what)
 			continue

@@ -138,7 +138,7 @@ func (x *trial) judgeRound(b *round, n int) bool {
 			x.noteEffects("its reference", n)
 		}
 		x.proved = true
-		x.spared(r.harm, false, "one effect; each answer its outcome, or in-progress while it may be running", "round %d of %d, %d at once: %s", b.n, x.r.o.Rounds, b.width, r.why)
+		x.wantOrHarm(r.harm, false, "one effect; each answer its outcome, or in-progress while it may be running", "round %d of %d, %d at once: %s", b.n, x.r.o.Rounds, b.width, r.why)
 		return false
 	case b.n == 1:
 		x.show(b)

@@ -10,7 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// conflictCases returns the cases about another request under a key that is used.
+// conflictCases returns the cases about another request under a key that is used. A case is skipped if the target lacks one of its Needs, or if a
+// case in After has failed.
 func conflictCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -102,7 +103,7 @@ func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	}
 	same, known := sameOutcome(first, answered)
 	if known {
-		x.spared(lost, !same, "a refusal", "the first request's %s", answered)
+		x.wantOrHarm(lost, !same, "a refusal", "the first request's %s", answered)
 		return
 	}
 	n, ok := x.settledEffects(other.ref, 1)
@@ -111,14 +112,14 @@ func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	}
 	if !x.counts() && first.names() {
 		// Whether it was executed or not: neither is right, and the first answer shows that a success names what it made.
-		x.spared(lost, false, "a refusal", "%s for another request, which does not say what was made as the first does: %s", answered, first)
+		x.wantOrHarm(lost, false, "a refusal", "%s for another request, which does not say what was made as the first does: %s", answered, first)
 		return
 	}
 	if !x.counts() {
 		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", answered)
 		return
 	}
-	x.spared(lost, n > 0, "a refusal", "%s for a request that had no effect", answered)
+	x.wantOrHarm(lost, n > 0, "a refusal", "%s for a request that had no effect", answered)
 }
 
 // conflictStatus checks that another request under a used key is refused with a status that the profile declares for it.
@@ -225,7 +226,7 @@ func lateDifference(x *trial) {
 }
 
 // equalityCases returns the cases about bodies that a server may take for the same request or for another one, such as one with its members in
-// another order.
+// another order. A case is skipped if the target lacks one of its Needs, or if a case in After has failed.
 func equalityCases() []Case {
 	make := func(id, rule string, vary func(body []byte) (first, second []byte, ok bool)) Case {
 		return Case{

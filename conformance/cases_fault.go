@@ -1,7 +1,7 @@
 package conformance
 
 // faultCases returns the cases about faults in front of the key layer, the part of the server that handles keys: a wrong credential, a refused body,
-// a store that is down.
+// a store that is down. A case is skipped if the target lacks one of its Needs, or if a case in After has failed.
 func faultCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -39,7 +39,7 @@ func correctedBody(x *trial) {
 		return
 	}
 	if same := x.again(bad, "the same once more"); same.kind == busy && !same.throttled {
-		x.spared(stuck, false, "the refusal again", "%s, and then to be told to wait: %s", first, same)
+		x.wantOrHarm(stuck, false, "the refusal again", "%s, and then to be told to wait: %s", first, same)
 		return
 	}
 	corrected := x.again(op, "the corrected body")
@@ -52,7 +52,7 @@ func correctedBody(x *trial) {
 	}
 	switch {
 	case corrected.kind == busy && !corrected.throttled:
-		x.spared(stuck, false, "an answer", "refused with %s; the corrected body is told to wait: %s", first, corrected)
+		x.wantOrHarm(stuck, false, "an answer", "refused with %s; the corrected body is told to wait: %s", first, corrected)
 	case corrected.kind == done:
 		x.seen("refused with %s; the corrected body is executed under the same key", first)
 	default:
@@ -70,7 +70,7 @@ func unauthorised(x *trial) {
 		return
 	}
 	again := x.again(op, "with the credential")
-	x.spared(unresolved(again), again.kind == done && !again.replayed, "success", "%s, then %s", refusal, again)
+	x.wantOrHarm(unresolved(again), again.kind == done && !again.replayed, "success", "%s, then %s", refusal, again)
 	if x.counts() {
 		n, ok := x.settledEffects(op.ref, count(again.kind == done))
 		x.noteEffects("its reference", n)

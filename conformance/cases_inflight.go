@@ -10,7 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// inflightCases returns the cases about duplicates that arrive while the server works on the first request.
+// inflightCases returns the cases about duplicates that arrive while the server works on the first request. A case is skipped if the target lacks one
+// of its Needs, or if a case in After has failed.
 func inflightCases() []Case {
 	after := []string{"inflight/once"}
 	delay := []Need{NeedDelay}
@@ -56,7 +57,8 @@ func inflightCases() []Case {
 	})
 }
 
-// retryAfterCases returns the cases about the wait that the server tells a duplicate.
+// retryAfterCases returns the cases about the wait that the server tells a duplicate. A case is skipped if the target lacks one of its Needs, or if a
+// case in After has failed.
 func retryAfterCases() []Case {
 	after, delay := []string{"inflight/once"}, []Need{NeedDelay}
 	return []Case{
@@ -103,9 +105,9 @@ func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 func converges(x *trial, v *overlap) {
 	for _, a := range v.followers {
 		if same, known := sameOutcome(v.leader, a); a.kind == done && known {
-			x.spared(otherwise, same, "the leader's outcome", "the leader %s, a follower %s", v.leader, a)
+			x.wantOrHarm(otherwise, same, "the leader's outcome", "the leader %s, a follower %s", v.leader, a)
 		} else if a.kind == done && a.ended.Before(v.leader.ended.Add(-v.hold/4)) {
-			x.spared(otherwise, false, "the leader's outcome", "%s while the leader was still at work", a)
+			x.wantOrHarm(otherwise, false, "the leader's outcome", "%s while the leader was still at work", a)
 		}
 	}
 	again := x.again(v.op, "after all of them")
@@ -222,7 +224,7 @@ func retryAfterHonoured(x *trial, v *overlap) {
 	}
 	x.pause(max(time.Until(told.ended.Add(wait)), 0))
 	again := x.do(v.op, "after waiting as told")
-	x.spared(stuck, again.kind != busy, "the outcome", "%s after %v", again, wait)
+	x.wantOrHarm(stuck, again.kind != busy, "the outcome", "%s after %v", again, wait)
 }
 
 // inflightOtherBody sends another body under the leader's key while the leader runs: it must
@@ -257,7 +259,7 @@ func refusalNotConfirmed(x *trial) {
 			return
 		case v.leader.kind != busy && proved:
 			a := v.followers[0]
-			x.spared(lost, !a.outcome(), "to be told to wait, or the refusal", "%s, and the request itself %s", a, v.leader)
+			x.wantOrHarm(lost, !a.outcome(), "to be told to wait, or the refusal", "%s, and the request itself %s", a, v.leader)
 			return
 		}
 		hold *= 3

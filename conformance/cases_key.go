@@ -12,7 +12,8 @@ import (
 // keyCases returns the cases about requests without a key, and about keys that are nearly the same.
 func keyCases() []Case { return slices.Concat(missingKeyCases(), alikeKeyCases()) }
 
-// missingKeyCases returns the cases about requests without a key, or with an empty one, and about keys that differ in case.
+// missingKeyCases returns the cases about requests without a key, or with an empty one, and about keys that differ in case. A case is skipped if the
+// target lacks one of its Needs, or if a case in After has failed.
 func missingKeyCases() []Case {
 	header := []Need{NeedHeader}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -48,7 +49,8 @@ func missingKeyCases() []Case {
 	}
 }
 
-// alikeKeyCases returns the cases about keys that are nearly the same, and about unusual ones.
+// alikeKeyCases returns the cases about keys that are nearly the same, and about unusual ones. A case is skipped if the target lacks one of its
+// Needs, or if a case in After has failed.
 func alikeKeyCases() []Case {
 	header := []Need{NeedHeader}
 	after := []string{"replay/answered", "replay/effects-once"}

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// netCases returns the cases about clients that hang up, and about uploads that break off.
+// netCases returns the cases about clients that hang up, and about uploads that break off. A case is skipped if the target lacks one of its Needs, or
+// if a case in After has failed.
 func netCases() []Case {
 	delay := []Need{NeedDelay}
 	return slices.Concat([]Case{
@@ -54,7 +55,8 @@ func netCases() []Case {
 	})
 }
 
-// uploadCases returns the cases about requests that break off, or arrive slowly.
+// uploadCases returns the cases about requests that break off, or arrive slowly. A case is skipped if the target lacks one of its Needs, or if a case
+// in After has failed.
 func uploadCases() []Case {
 	return []Case{
 		{
@@ -175,7 +177,7 @@ func truncated(x *trial) {
 		l.leave(false)
 		x.pause(20 * time.Millisecond)
 		again := x.resolve(op, "the whole request")
-		if !x.spared(unresolved(again), again.kind == done, "success", "%s", again) {
+		if !x.wantOrHarm(unresolved(again), again.kind == done, "success", "%s", again) {
 			return // a second key would be waited for as long
 		}
 		if x.counts() {
@@ -267,7 +269,8 @@ func (x *trial) onceIf(resolved bool, op *operation, what string) {
 	}
 }
 
-// framingCases returns the cases about the same bytes in another HTTP framing: chunked, announced, or on a used connection.
+// framingCases returns the cases about the same bytes in another HTTP framing: chunked, announced, or on a used connection. A case is skipped if the
+// target lacks one of its Needs, or if a case in After has failed.
 func framingCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

@@ -5,6 +5,7 @@ import (
 )
 
 // otherRouteCases returns the cases about operations elsewhere than at Options.URL, which keys must protect as well: another path, caller or method.
+// A case is skipped if the target lacks one of its Needs, or if a case in After has failed.
 func otherRouteCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

@@ -9,7 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// outcomeCases returns the cases about a first request that fails: whether its answer is stored, and whether its key can be used again.
+// outcomeCases returns the cases about a first request that fails: whether its answer is stored, and whether its key can be used again. A case is
+// skipped if the target lacks one of its Needs, or if a case in After has failed.
 func outcomeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	marked := append([]string{"replay/not-marked-when-first"}, after...) // they read the mark
@@ -82,7 +83,7 @@ func (x *trial) resolvesAfter(op *operation, failed *answer, effects func(op *op
 		return
 	}
 	effects(op, failed, again)
-	x.spared(unresolved(again), fine, "an outcome, or the failure again, within "+x.r.o.Settle.String(), "%s under profile %s", again, p.Name)
+	x.wantOrHarm(unresolved(again), fine, "an outcome, or the failure again, within "+x.r.o.Settle.String(), "%s under profile %s", again, p.Name)
 }
 
 // The fates of an error under its key.
@@ -109,7 +110,7 @@ func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	}
 	fate, known := x.errorFate(op, first, again)
 	if fate == stuckError {
-		x.spared(stuck, false, "a final answer", "%s after %d", again, status)
+		x.wantOrHarm(stuck, false, "a final answer", "%s after %d", again, status)
 		return
 	}
 	if !known {
@@ -133,7 +134,7 @@ func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 	if !x.counts() {
 		same := len(again.body) > 0 && bytes.Equal(again.body, failed.body)
 		if again.outcome() && (same || again.replayed) {
-			return x.spared(lost, false, "the failure, or a fresh execution", "%s, then %s with what was stored of the failure", failed, again)
+			return x.wantOrHarm(lost, false, "the failure, or a fresh execution", "%s, then %s with what was stored of the failure", failed, again)
 		}
 		return true
 	}

@@ -12,7 +12,8 @@ const (
 	aroundStep   = 5 * time.Millisecond
 )
 
-// overlapCases returns the cases about many duplicates at once, about long work, and about callers that leave during it.
+// overlapCases returns the cases about many duplicates at once, about long work, and about callers that leave during it. A case is skipped if the
+// target lacks one of its Needs, or if a case in After has failed.
 func overlapCases() []Case {
 	return []Case{
 		{
@@ -124,7 +125,7 @@ func longWork(x *trial) {
 		return
 	}
 	if same, known := sameOutcome(leader, late); late.kind == done && known {
-		x.spared(x.sameOrTwice(op, same), same, "the leader's outcome, or to be told to wait", "the leader %s, a follower after %v %s", leader, hold*10/11, late)
+		x.wantOrHarm(x.sameOrTwice(op, same), same, "the leader's outcome, or to be told to wait", "the leader %s, a follower after %v %s", leader, hold*10/11, late)
 	}
 	x.wantEffects(op, 1, "its reference, which took "+hold.String())
 }
@@ -184,7 +185,7 @@ func leaderLeaves(x *trial) {
 		again := x.until(op, "afterwards", hold+x.r.o.Settle, true)
 		resolved := x.wantOutcome(again, "the outcome within "+x.r.o.Settle.String(), "%s", again)
 		if same, known := sameOutcome(told, again); told.outcome() && again.outcome() && known && !same {
-			x.spared(x.twoNames(op), false, "one outcome", "the follower %s, a later repeat %s", told, again)
+			x.wantOrHarm(x.twoNames(op), false, "one outcome", "the follower %s, a later repeat %s", told, again)
 		}
 		x.onceIf(resolved, op, "its reference")
 		return true

@@ -9,7 +9,8 @@ import (
 // replayCases returns the cases about a repeat of a request after the answer to the first one.
 func replayCases() []Case { return slices.Concat(repeatCases(), sameAnswerCases()) }
 
-// repeatCases returns the basic cases: a repeat is answered with the first outcome, and has no second effect. Most other cases depend on them.
+// repeatCases returns the basic cases: a repeat is answered with the first outcome, and has no second effect. Most other cases depend on them. A case
+// is skipped if the target lacks one of its Needs, or if a case in After has failed.
 func repeatCases() []Case {
 	return []Case{
 		{
@@ -49,7 +50,8 @@ func repeatCases() []Case {
 	}
 }
 
-// sameAnswerCases returns the cases that compare the answer to a repeat with the first answer: body, headers, cookies, and the mark of a replay.
+// sameAnswerCases returns the cases that compare the answer to a repeat with the first answer: body, headers, cookies, and the mark of a replay. A
+// case is skipped if the target lacks one of its Needs, or if a case in After has failed.
 func sameAnswerCases() []Case {
 	return []Case{
 		{

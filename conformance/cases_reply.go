@@ -12,7 +12,8 @@ const (
 	padBytesMin = 8 << 10
 )
 
-// replyCases returns the cases about answers that are hard to store and replay, and about repeats that look different on the wire.
+// replyCases returns the cases about answers that are hard to store and replay, and about repeats that look different on the wire. A case is skipped
+// if the target lacks one of its Needs, or if a case in After has failed.
 func replyCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// scopeCases returns the cases about the parts of a request, beside its body, that belong to its key: path, method, query and caller.
+// scopeCases returns the cases about the parts of a request, beside its body, that belong to its key: path, method, query and caller. A case is
+// skipped if the target lacks one of its Needs, or if a case in After has failed.
 func scopeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -113,15 +114,15 @@ func (x *trial) ownAnswer(op *operation, first, a *answer) {
 	case counted && n > 1:
 		x.want(true, "", "%s, and %s of both requests", a, plural(n, "effect")) // ids may be numbered by path
 	case counted:
-		x.spared(lost, false, expected, "%s with %s of both requests", a, plural(n, "effect"))
+		x.wantOrHarm(lost, false, expected, "%s with %s of both requests", a, plural(n, "effect"))
 	case known && same && bytes.Equal(a.body, first.body) && a.place == first.place:
-		x.spared(lost, false, expected, "the first request's %s", a)
+		x.wantOrHarm(lost, false, expected, "the first request's %s", a)
 	case known && same:
 		x.inconclusive("%s names what the first request's answer names, and differs otherwise; nobody counts effects (--witness)", a)
 	case known:
 		x.want(true, "", "%s, then %s", first, a)
 	case a.replayed:
-		x.spared(lost, false, expected, "a replay: %s", a)
+		x.wantOrHarm(lost, false, expected, "a replay: %s", a)
 	default:
 		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", a)
 	}
@@ -240,7 +241,7 @@ func freshKey(x *trial) {
 		x.skip("the profile declares that the business reference is a key of its own: %s", a)
 		return
 	}
-	if !x.spared(unresolved(a), a.kind == done, "success", "%s", a) {
+	if !x.wantOrHarm(unresolved(a), a.kind == done, "success", "%s", a) {
 		return
 	}
 	if same, known := sameOutcome(first, a); known {
@@ -257,7 +258,8 @@ func freshKey(x *trial) {
 	}
 }
 
-// methodCases returns the cases about methods without an effect, such as GET, that carry a key.
+// methodCases returns the cases about methods without an effect, such as GET, that carry a key. A case is skipped if the target lacks one of its
+// Needs, or if a case in After has failed.
 func methodCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

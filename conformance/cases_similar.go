@@ -12,7 +12,8 @@ import (
 // request.
 func similarCases() []Case { return slices.Concat(similarRequestCases(), otherRepeatCases()) }
 
-// similarRequestCases returns the cases about another request under a used key that differs from the first one in a detail.
+// similarRequestCases returns the cases about another request under a used key that differs from the first one in a detail. A case is skipped if the
+// target lacks one of its Needs, or if a case in After has failed.
 func similarRequestCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -74,7 +75,8 @@ func similarRequestCases() []Case {
 	}
 }
 
-// otherRepeatCases returns the cases about repeats in another form: later, plain after compressed, two in one piece.
+// otherRepeatCases returns the cases about repeats in another form: later, plain after compressed, two in one piece. A case is skipped if the target
+// lacks one of its Needs, or if a case in After has failed.
 func otherRepeatCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -184,7 +186,7 @@ func (x *trial) wantOther(op *operation, first, a *answer) {
 	case x.counts():
 		x.wantEffects(op, 1, "both requests")
 	case a.kind == done && known && !same:
-		x.spared(twice, false, "a refusal", "%s, and then %s for another request under the same key", first, a)
+		x.wantOrHarm(twice, false, "a refusal", "%s, and then %s for another request under the same key", first, a)
 	case a.kind == done && !known:
 		x.want(false, "a refusal", "%s", a)
 	}

@@ -18,7 +18,8 @@ const (
 	soakSteps   = 8
 )
 
-// soakCases returns the case of random sequences of sends, for faults that no other case tries.
+// soakCases returns the case of random sequences of sends, for faults that no other case tries. A case is skipped if the target lacks one of its
+// Needs, or if a case in After has failed.
 func soakCases() []Case {
 	return []Case{{
 		ID: "soak/linearizable", Level: LevelSafety, Needs: []Need{NeedEffects},
@@ -109,7 +110,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 	}
 	x.noteEffects(op.ref[:5], n+m)
 	x.claims = append(x.claims, claim{ref: op.ref, what: "one body", most: 1, seen: n}, claim{ref: other.ref, what: "the other body", most: 1, seen: m})
-	if !x.spared(twice, n+m <= 1 || !x.counts() && n <= 1, "one effect of both bodies", "%s and %s", x.counted(n), x.counted(m)) {
+	if !x.wantOrHarm(twice, n+m <= 1 || !x.counts() && n <= 1, "one effect of both bodies", "%s and %s", x.counted(n), x.counted(m)) {
 		return
 	}
 	if strings.Contains(wrong, other.ref) {
@@ -128,10 +129,11 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 		x.inconclusive("%s", r.why)
 		return
 	}
-	x.spared(r.harm, r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
+	x.wantOrHarm(r.harm, r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
 }
 
-// oasisCases returns the case about OASIS Repeatable Requests, the one specification that refuses expired keys.
+// oasisCases returns the case about OASIS Repeatable Requests, the one specification that refuses expired keys. A case is skipped if the target lacks
+// one of its Needs, or if a case in After has failed.
 func oasisCases() []Case {
 	return []Case{{
 		ID: "oasis/repeatable-requests", Level: LevelMust, Needs: []Need{NeedOASIS},

@@ -13,7 +13,8 @@ func (x *trial) drafted() bool {
 	return p.Encoding == profile.SFString || strings.HasPrefix(p.Name, "draft")
 }
 
-// spellingCases returns the cases about spellings of a key in its header: quoted, with parameters, in two lines.
+// spellingCases returns the cases about spellings of a key in its header: quoted, with parameters, in two lines. A case is skipped if the target
+// lacks one of its Needs, or if a case in After has failed.
 func spellingCases() []Case {
 	needs := []Need{NeedHeader, NeedAlphabet}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -139,7 +140,7 @@ func malformedRejected(x *trial) {
 			x.want(false, "a refusal", "%s for a key that begins with a quote and ends with %q", a, tail)
 			x.keptOnce(bad, a)
 		default:
-			x.spared(errored, a.status < 500, "a refusal", "%s for a key that begins with a quote and ends with %q", a, tail)
+			x.wantOrHarm(errored, a.status < 500, "a refusal", "%s for a key that begins with a quote and ends with %q", a, tail)
 			x.notExecuted(op, a, "the malformed")
 		}
 	}
@@ -150,7 +151,7 @@ func (x *trial) keptOnce(op *operation, first *answer) {
 	again := x.again(op, "the repeat")
 	same, known := sameOutcome(first, again)
 	if again.kind == done && known {
-		x.spared(x.sameOrTwice(op, same), same, "the outcome of the first request", "%s, then %s for one key", first, again)
+		x.wantOrHarm(x.sameOrTwice(op, same), same, "the outcome of the first request", "%s, then %s for one key", first, again)
 	}
 	if x.counts() {
 		x.wantEffects(op, 1, "what was accepted under an odd key")

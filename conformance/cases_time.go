@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// timeCases returns the cases about the window, the time for which the server remembers a key.
+// timeCases returns the cases about the window, the time for which the server remembers a key. A case is skipped if the target lacks one of its
+// Needs, or if a case in After has failed.
 func timeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -75,7 +76,8 @@ func expires(x *trial) {
 	}
 }
 
-// restartCases returns the cases in which the target is killed and started again.
+// restartCases returns the cases in which the target is killed and started again. A case is skipped if the target lacks one of its Needs, or if a
+// case in After has failed.
 func restartCases() []Case {
 	needs := []Need{NeedRestart}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -105,7 +107,7 @@ func restartCases() []Case {
 			Impact: "Whoever was paying during the crash can never pay with that order again.",
 			run: func(x *trial) {
 				if _, again, ok := x.killed(); ok {
-					x.spared(unresolved(again), again.outcome() || again.kind == broken, "an outcome within "+x.r.o.Settle.String(), "%s", again)
+					x.wantOrHarm(unresolved(again), again.outcome() || again.kind == broken, "an outcome within "+x.r.o.Settle.String(), "%s", again)
 				}
 			},
 		}, {

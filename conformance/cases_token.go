@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// tokenCases returns the cases about tokens: keys that the server hands out before the operation.
+// tokenCases returns the cases about tokens: keys that the server hands out before the operation. A case is skipped if the target lacks one of its
+// Needs, or if a case in After has failed.
 func tokenCases() []Case {
 	needs := []Need{NeedToken, NeedEffects}
 	after := []string{"replay/answered", "replay/effects-once"}

@@ -122,14 +122,14 @@ func (x *trial) wantEffects(op *operation, want int, what string) bool {
 	if !x.atMost(op, want, n, what) {
 		return false
 	}
-	return x.spared(lost, n == want || !x.counts(), plural(want, "effect")+" of "+what, "%s of %s", x.counted(n), what)
+	return x.wantOrHarm(lost, n == want || !x.counts(), plural(want, "effect")+" of "+what, "%s of %s", x.counted(n), what)
 }
 
 // atMost checks that n, the counted effects of op's reference, is at most most, and returns true if so. The number is checked again at the end of the
 // case: a later effect fails it, too. what names the requests, for the report.
 func (x *trial) atMost(op *operation, most, n int, what string) bool {
 	x.claims = append(x.claims, claim{ref: op.ref, what: what, most: most, seen: n})
-	return n <= most || x.spared(tooMany(most), false, plural(most, "effect")+" of "+what, "%s of %s", x.counted(n), what)
+	return n <= most || x.wantOrHarm(tooMany(most), false, plural(most, "effect")+" of "+what, "%s of %s", x.counted(n), what)
 }
 
 // wantEffectOfSuccess checks that op has an effect if the answer a is a success. If a is no success, or effects cannot be counted, it returns true
@@ -139,7 +139,7 @@ func (x *trial) wantEffectOfSuccess(op *operation, a *answer) bool {
 		return true
 	}
 	n, ok := x.settledEffects(op.ref, 1)
-	return ok && x.spared(lost, n > 0, "a success that has an effect", "%s, and no effect", a)
+	return ok && x.wantOrHarm(lost, n > 0, "a success that has an effect", "%s, and no effect", a)
 }
 
 // tooMany returns the harm of more effects than most, the allowed number: unasked if none was allowed, else twice.
@@ -202,7 +202,7 @@ func (r *runner) settle(ctx context.Context, x *trial) {
 		x.recountNote(c.what, n)
 		if n > c.most && c.seen <= c.most {
 			x.noteEffects(c.what, n)
-			x.spared(tooMany(c.most), false, plural(c.most, "effect")+" of "+c.what, "%s of %s, %v after its last answer", plural(n, "effect"), c.what, r.o.EffectWait)
+			x.wantOrHarm(tooMany(c.most), false, plural(c.most, "effect")+" of "+c.what, "%s of %s, %v after its last answer", plural(n, "effect"), c.what, r.o.EffectWait)
 		}
 	}
 }
@@ -285,13 +285,13 @@ func plural(n int, noun string) string {
 func (x *trial) wantFirst(op *operation, first, again *answer, where string) bool {
 	const expected = "the outcome of the first request"
 	if !again.outcome() {
-		return x.spared(unresolved(again), false, expected, "%s, then %s%s", first, again, where)
+		return x.wantOrHarm(unresolved(again), false, expected, "%s, then %s%s", first, again, where)
 	}
 	same, known := sameOutcome(first, again)
 	switch {
 	case known && !same:
 		x.proved = true
-		return x.spared(x.twoNames(op), false, expected, "%s, then %s%s", first, again, where)
+		return x.wantOrHarm(x.twoNames(op), false, expected, "%s, then %s%s", first, again, where)
 	case known, again.replayed && !first.replayed:
 		return x.want(true, "", "%s, then %s%s", first, again, where)
 	}
@@ -303,7 +303,7 @@ func (x *trial) wantFirst(op *operation, first, again *answer, where string) boo
 		x.inconclusive("the answers %s and %s do not name what they are about, and nobody counts effects (--witness)", first, again)
 		return false
 	}
-	return x.atMost(op, 1, n, "its reference") && x.spared(lost, n == 1, "1 effect of both answers", "%s of both answers", plural(n, "effect"))
+	return x.atMost(op, 1, n, "its reference") && x.wantOrHarm(lost, n == 1, "1 effect of both answers", "%s of both answers", plural(n, "effect"))
 }
 
 // twoNames returns the harm of two successes of one operation that name different resources. It is twice (two effects), unless a counter shows one
@@ -344,5 +344,5 @@ func unresolved(a *answer) harm {
 // wantOutcome checks that the last answer under a key is its outcome: the work is done. expected, format and args are the text of the report. It
 // returns the result of the check.
 func (x *trial) wantOutcome(a *answer, expected, format string, args ...any) bool {
-	return x.spared(unresolved(a), a.outcome(), expected, format, args...)
+	return x.wantOrHarm(unresolved(a), a.outcome(), expected, format, args...)
 }

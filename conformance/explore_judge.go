@@ -77,7 +77,7 @@ func (j judgement) judgeOutcomes(change string) {
 		default:
 			if same, known := sameOutcome(first.answer, s.answer); known && !same {
 				j.trial.proved = true
-				j.trial.spared(j.trial.twoNames(j.play.op), false, "one outcome of one request", "%s, and %s", first, s)
+				j.trial.wantOrHarm(j.trial.twoNames(j.play.op), false, "one outcome of one request", "%s, and %s", first, s)
 				return
 			}
 		}
@@ -103,7 +103,7 @@ func (j judgement) judgeAmid() {
 			j.trial.should(false, "the outcome, or the word that it is in progress", "%s", s)
 			return
 		case s.kind == noAnswer && s.ended.Sub(first.ended) > j.trial.r.o.AnswerTimeout/2 && errorText(s.err) == "timeout":
-			j.trial.spared(stuck, false, "the outcome, or the word that it is in progress", "%s, though %s", s, first)
+			j.trial.wantOrHarm(stuck, false, "the outcome, or the word that it is in progress", "%s, though %s", s, first)
 			return
 		}
 	}
@@ -119,7 +119,7 @@ func (j judgement) judgeRepeats() {
 		if forms := j.play.formsOf(s); len(forms) > 0 && !j.takenFresh("", forms) {
 			continue // not in this form, whatever the key
 		}
-		j.trial.spared(unresolved(s.answer), false, "the outcome that was given before", "%s", s)
+		j.trial.wantOrHarm(unresolved(s.answer), false, "the outcome that was given before", "%s", s)
 		return
 	}
 }
@@ -150,22 +150,22 @@ func (j judgement) judgeChange(change string) {
 	switch {
 	case rel.bearing == either && known && !same:
 		j.trial.proved = true
-		j.trial.spared(j.trial.twoNames(j.play.op), false, "the outcome of the first request, or a refusal", "%s, and %s", first, differing)
+		j.trial.wantOrHarm(j.trial.twoNames(j.play.op), false, "the outcome of the first request, or a refusal", "%s, and %s", first, differing)
 	case rel.bearing == either:
 	case !known && !differing.replayed && !first.replayed && !j.oneEffect():
 		if rel.bearing == other {
-			j.trial.spared(twice, false, "a refusal", "%s, and %s", first, differing)
+			j.trial.wantOrHarm(twice, false, "a refusal", "%s, and %s", first, differing)
 		}
 	case known && !same && rel.bearing == other:
 		j.trial.proved = true
-		j.trial.spared(j.trial.twoNames(j.play.op), false, "a refusal", "%s, and %s", first, differing)
+		j.trial.wantOrHarm(j.trial.twoNames(j.play.op), false, "a refusal", "%s, and %s", first, differing)
 	case known && !same:
 	case rel.bearing == other && rel.level == LevelShould:
 		j.trial.should(false, "a refusal", "%s, and %s", first, differing)
 	case rel.bearing == other:
-		j.trial.spared(lost, false, "a refusal", "%s, and %s", first, differing)
+		j.trial.wantOrHarm(lost, false, "a refusal", "%s, and %s", first, differing)
 	default:
-		j.trial.spared(lost, false, "a refusal, or an outcome of its own", "%s, and %s", first, differing)
+		j.trial.wantOrHarm(lost, false, "a refusal, or an outcome of its own", "%s, and %s", first, differing)
 	}
 }
 
@@ -195,12 +195,12 @@ func (j judgement) judgeEnd() {
 	case last.outcome():
 	case j.play.mayFail() && last.kind != busy:
 	case j.play.mayFail():
-		j.trial.spared(stuck, false, "an outcome, or the failure again", "%s", last)
+		j.trial.wantOrHarm(stuck, false, "an outcome, or the failure again", "%s", last)
 	case j.play.othersOutcome(), j.play.refusedFirst() && unresolved(last.answer) == denied:
 	case last.again: // judgeRepeats has said it
 	case last.kind == refused && !j.takenFresh("", nil):
 	default:
-		j.trial.spared(unresolved(last.answer), false, "the outcome in the end", "%s", last)
+		j.trial.wantOrHarm(unresolved(last.answer), false, "the outcome in the end", "%s", last)
 	}
 }
 
@@ -238,7 +238,7 @@ func (j judgement) judgeOthers() {
 		}
 		if !j.trial.isOwn(s) {
 			j.trial.proved = true
-			j.trial.spared(lost, false, "an outcome of another operation's own", "%s of another reference for an operation with another key and body", s.answer)
+			j.trial.wantOrHarm(lost, false, "an outcome of another operation's own", "%s of another reference for an operation with another key and body", s.answer)
 			return
 		}
 		if n, ok := j.trial.effects(s.op.ref); ok && n > 1 {
@@ -273,7 +273,7 @@ func (j judgement) judgeCount() {
 		return
 	}
 	if _, given := j.play.outcomeOf(""); given {
-		j.trial.spared(lost, n > 0, "an effect of what was answered with a success", "%s of %s", j.trial.counted(n), what)
+		j.trial.wantOrHarm(lost, n > 0, "an effect of what was answered with a success", "%s of %s", j.trial.counted(n), what)
 	}
 }
 

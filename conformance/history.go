@@ -347,5 +347,5 @@ func (x *trial) wantHistory(op *operation, answers []*answer) bool {
 		x.inconclusive("%s", r.why)
 		return false
 	}
-	return x.spared(r.harm, r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
+	return x.wantOrHarm(r.harm, r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
 }

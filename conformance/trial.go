@@ -112,10 +112,10 @@ func (x *trial) noServerError(a *answer, expected, format string, args ...any) b
 	return x.judge(errored, a.status < 500, VerdictFail, expected, format, args...)
 }
 
-// spared checks that harm h did not happen: ok is true if it did not. A missed check of a
+// wantOrHarm checks that harm h did not happen: ok is true if it did not. A missed check of a
 // safety harm always fails the case and counts as proved; others fail by the case's level,
 // with a failure in place of a mere observation. It returns ok.
-func (x *trial) spared(h harm, ok bool, expected, format string, args ...any) bool {
+func (x *trial) wantOrHarm(h harm, ok bool, expected, format string, args ...any) bool {
 	verdict := missed(x.c.Level)
 	if consequences()[h].level == LevelSafety || verdict == VerdictSeen {
 		verdict = VerdictFail

@@ -67,7 +67,7 @@ func volumeBodies(v volumeRun) {
 	for _, f := range v.flood(ops, "another body under the key") {
 		if f.outcome() {
 			v.showFlooded(f)
-			v.trial.spared(lost, false, "a refusal of each of "+plural(len(ops), "other request"), "%s", f)
+			v.trial.wantOrHarm(lost, false, "a refusal of each of "+plural(len(ops), "other request"), "%s", f)
 			break
 		}
 	}
@@ -223,14 +223,14 @@ func (v volumeRun) judgeAlong(along []*flooded) bool {
 		if f.outcome() && !v.trial.isOwn(&sent{op: f.op, answer: f.answer}) {
 			show()
 			v.trial.proved = true
-			return v.trial.spared(lost, false, "an outcome of its own for each request", "%s of another request", f)
+			return v.trial.wantOrHarm(lost, false, "an outcome of its own for each request", "%s of another request", f)
 		}
 	}
 	for _, f := range along {
 		if (f.kind == mismatch || f.kind == refused) && !f.throttled {
 			if alone := v.trial.do(f.op, "the refused one on a connection of its own"); alone.outcome() {
 				show()
-				return v.trial.spared(denied, false, "the same answer on any connection", "%s behind other requests on one connection, and %s on another", f, alone)
+				return v.trial.wantOrHarm(denied, false, "the same answer on any connection", "%s behind other requests on one connection, and %s on another", f, alone)
 			}
 		}
 	}
@@ -239,7 +239,7 @@ func (v volumeRun) judgeAlong(along []*flooded) bool {
 	if first.outcome() && last.outcome() && known && !same {
 		show()
 		v.trial.proved = true
-		return v.trial.spared(v.trial.twoNames(first.op), false, "the first outcome for its repeat", "%s, and then %s", first, last)
+		return v.trial.wantOrHarm(v.trial.twoNames(first.op), false, "the first outcome for its repeat", "%s, and then %s", first, last)
 	}
 	if v.trial.counts() && first.outcome() {
 		n, ok := v.trial.settledEffects(first.op.ref, 1)

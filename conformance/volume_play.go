@@ -89,7 +89,7 @@ func (v volumeRun) begin(ops []*operation, note string) ([]*flooded, bool) {
 		case f.outcome() && !v.trial.isOwn(&sent{op: f.op, answer: f.answer}):
 			v.trial.proved = true
 			v.showFlooded(f)
-			v.trial.spared(lost, false, "an outcome of its own for each of "+plural(len(all), "fresh key"), "%s of another reference", f)
+			v.trial.wantOrHarm(lost, false, "an outcome of its own for each of "+plural(len(all), "fresh key"), "%s of another reference", f)
 			return nil, false
 		case f.outcome():
 			taken = append(taken, f)
@@ -122,7 +122,7 @@ func (v volumeRun) refusesKey(f *flooded, among int) bool {
 		return false
 	}
 	v.showFlooded(f)
-	return !v.trial.spared(denied, false, "a fresh key is taken", "%s for one of %s, and again %s; under another key the same request is taken", f, plural(among, "fresh key"), again)
+	return !v.trial.wantOrHarm(denied, false, "a fresh key is taken", "%s for one of %s, and again %s; under another key the same request is taken", f, plural(among, "fresh key"), again)
 }
 
 // repeatAll sends the operations of first again and checks outcomes and effects. after says in
@@ -146,12 +146,12 @@ func (v volumeRun) repeatAll(first []*flooded, after string) {
 			v.trial.proved = true
 			v.showFlooded(first[i])
 			v.showFlooded(again)
-			v.trial.spared(v.trial.twoNames(again.op), false, "the first outcome "+after, "%s, and then %s", first[i], again)
+			v.trial.wantOrHarm(v.trial.twoNames(again.op), false, "the first outcome "+after, "%s, and then %s", first[i], again)
 			return
 		case !again.outcome():
 			v.showFlooded(first[i])
 			v.showFlooded(again)
-			v.trial.spared(unresolved(again.answer), false, "the first outcome "+after, "%s, and then %s", first[i], again)
+			v.trial.wantOrHarm(unresolved(again.answer), false, "the first outcome "+after, "%s, and then %s", first[i], again)
 			return
 		}
 	}

@@ -16,7 +16,9 @@ const queuedDelay = 300 * time.Millisecond
 func effectBugs() []Bug { return slices.Concat(besideBugs(), beforeFailureBugs()) }
 
 // besideBugs returns the bugs of a server that executes a request and still refuses it, or answers it with a stored answer. A Bug names itself, its
-// damage, and the mutation of the mock that makes it.
+// damage, and the mutation of the mock that makes it. Hidden: the answers look right, and only a count of effects shows the bug. Cases are the test
+// cases that must find the bug. Intercept may answer before the key is looked up; nil: go on as a correct server. Claimed may answer when the key has
+// been looked up; result is what was found. Nil: go on as a correct server.
 func besideBugs() []Bug {
 	return []Bug{
 		{
@@ -67,7 +69,9 @@ func besideBugs() []Bug {
 	}
 }
 
-// beforeFailureBugs returns the bugs of a server that has an effect and then reports a failure.
+// beforeFailureBugs returns the bugs of a server that has an effect and then reports a failure. Hidden: the answers look right, and only a count of
+// effects shows the bug. Cases are the test cases that must find the bug. Settle is called after the work. True: it has settled the key (entry)
+// itself, or leaves it locked on purpose.
 func beforeFailureBugs() []Bug {
 	return []Bug{
 		{

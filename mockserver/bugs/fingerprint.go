@@ -15,7 +15,8 @@ const comparedBytesMax = 1 << 10
 // fingerprintBugs returns the bugs of comparing too little of a request, or too much.
 func fingerprintBugs() []Bug { return slices.Concat(bytesBugs(), depthBugs(), detailBugs()) }
 
-// bytesBugs returns the bugs of a server that compares less than the bytes of a request under a used key, or more.
+// bytesBugs returns the bugs of a server that compares less than the bytes of a request under a used key, or more. Cases are the test cases that must
+// find the bug. Print changes what is compared of a request: method, path, query, Content-Type, and the body last.
 func bytesBugs() []Bug {
 	return []Bug{
 		{
@@ -54,7 +55,7 @@ func bytesBugs() []Bug {
 	}
 }
 
-// depthBugs returns the bugs of a server that compares a JSON body at its top only.
+// depthBugs returns the bugs of a server that compares a JSON body at its top only. Cases are the test cases that must find the bug.
 func depthBugs() []Bug {
 	return []Bug{
 		{
@@ -95,7 +96,7 @@ func depthBugs() []Bug {
 	}
 }
 
-// detailBugs returns the bugs of a server that takes different values in a JSON body for equal.
+// detailBugs returns the bugs of a server that takes different values in a JSON body for equal. Cases are the test cases that must find the bug.
 func detailBugs() []Bug {
 	return []Bug{
 		{

@@ -22,7 +22,10 @@ func inFlightBugs() []Bug {
 	return slices.Concat(exclusionBugs(), duplicateBugs(), hintBugs(), waitingBugs(), hangUpBugs())
 }
 
-// exclusionBugs returns the bugs of a server that lets two requests with one key in at the same time, or none ever again.
+// exclusionBugs returns the bugs of a server that lets two requests with one key in at the same time, or none ever again. Cases are the test cases
+// that must find the bug. Begin looks the key up in the place of the store. Claimed may answer when the key has been looked up; result is what was
+// found. Nil: go on as a correct server. Settle is called after the work. True: it has settled the key (entry) itself, or leaves it locked on
+// purpose.
 func exclusionBugs() []Bug {
 	return []Bug{
 		{
@@ -61,7 +64,8 @@ func exclusionBugs() []Bug {
 	}
 }
 
-// duplicateBugs returns the bugs of a server in its answer to a duplicate that arrives during the work.
+// duplicateBugs returns the bugs of a server in its answer to a duplicate that arrives during the work. Cases are the test cases that must find the
+// bug. Claimed may answer when the key has been looked up; result is what was found. Nil: go on as a correct server.
 func duplicateBugs() []Bug {
 	return []Bug{
 		{
@@ -109,7 +113,8 @@ func duplicateBugs() []Bug {
 	}
 }
 
-// hintBugs returns the bugs of a server in the wait that it tells a duplicate.
+// hintBugs returns the bugs of a server in the wait that it tells a duplicate. Cases are the test cases that must find the bug. Shape changes an
+// answer before it is sent.
 func hintBugs() []Bug {
 	return []Bug{
 		{
@@ -143,7 +148,8 @@ func hintBugs() []Bug {
 	}
 }
 
-// waitingBugs returns the bugs of a server that lets a duplicate wait for the first request.
+// waitingBugs returns the bugs of a server that lets a duplicate wait for the first request. Cases are the test cases that must find the bug. Claimed
+// may answer when the key has been looked up; result is what was found. Nil: go on as a correct server.
 func waitingBugs() []Bug {
 	return []Bug{
 		{
@@ -210,7 +216,9 @@ func first(l *layer, x *exchange) *answer {
 	}
 }
 
-// hangUpBugs returns the bugs of a server whose client, or the connection to it, is lost.
+// hangUpBugs returns the bugs of a server whose client, or the connection to it, is lost. Hidden: the answers look right, and only a count of effects
+// shows the bug. Cases are the test cases that must find the bug. Broken is called for a body that did not arrive whole. Settle is called after the
+// work. True: it has settled the key (entry) itself, or leaves it locked on purpose. Late is called after the answer was sent.
 func hangUpBugs() []Bug {
 	return []Bug{
 		{

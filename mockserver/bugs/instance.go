@@ -31,7 +31,10 @@ func inTurn() func(*exchange, []string) []string {
 	}
 }
 
-// instanceBugs returns the bugs of a server that runs as two instances, at once or one after the other.
+// instanceBugs returns the bugs of a server that runs as two instances, at once or one after the other. Hidden: the answers look right, and only a
+// count of effects shows the bug. Cases are the test cases that must find the bug. Scope changes the texts under which a key is stored: the caller
+// first, the key last. Begin looks the key up in the place of the store. KillLeaks leaves the key of a killed handler locked. Killed is called for
+// each request that a restart has killed. Restarted is called after a restart.
 func instanceBugs() []Bug {
 	return []Bug{
 		{

@@ -13,7 +13,9 @@ func keyBugs() []Bug {
 	return slices.Concat(unreadBugs(), collidingBugs(), respellingBugs(), misreadBugs(), passedOverBugs(), quotingBugs(), boundBugs())
 }
 
-// unreadBugs returns the bugs of a server that misses the key of a request, or sees one where there is none.
+// unreadBugs returns the bugs of a server that misses the key of a request, or sees one where there is none. Cases are the test cases that must find
+// the bug. Read returns the key in the place of the right one, x.Key. Scope changes the texts under which a key is stored: the caller first, the key
+// last.
 func unreadBugs() []Bug {
 	return []Bug{
 		{
@@ -60,7 +62,7 @@ func unreadBugs() []Bug {
 	}
 }
 
-// collidingBugs returns the bugs of a server that takes two keys for one.
+// collidingBugs returns the bugs of a server that takes two keys for one. Cases are the test cases that must find the bug.
 func collidingBugs() []Bug {
 	return []Bug{
 		{
@@ -87,7 +89,8 @@ func collidingBugs() []Bug {
 	}
 }
 
-// quotingBugs returns the bugs of a server with keys in quotes, the draft's own spelling.
+// quotingBugs returns the bugs of a server with keys in quotes, the draft's own spelling. Cases are the test cases that must find the bug. Read
+// returns the key in the place of the right one, x.Key. Intercept may answer before the key is looked up; nil: go on as a correct server.
 func quotingBugs() []Bug {
 	return []Bug{
 		{
@@ -121,7 +124,9 @@ func quotingBugs() []Bug {
 	}
 }
 
-// boundBugs returns the bugs of a server in its answer to keys outside the bounds of length and characters.
+// boundBugs returns the bugs of a server in its answer to keys outside the bounds of length and characters. Cases are the test cases that must find
+// the bug. Read returns the key in the place of the right one, x.Key. Intercept may answer before the key is looked up; nil: go on as a correct
+// server.
 func boundBugs() []Bug {
 	return []Bug{
 		{

@@ -11,7 +11,7 @@ import (
 // shortKeyBytes is the length below which short-key-ignored ignores keys.
 const shortKeyBytes = 8
 
-// respellingBugs returns the bugs of a server that reads another key than was sent.
+// respellingBugs returns the bugs of a server that reads another key than was sent. Cases are the test cases that must find the bug.
 func respellingBugs() []Bug {
 	return []Bug{
 		{
@@ -48,7 +48,8 @@ func respellingBugs() []Bug {
 	}
 }
 
-// misreadBugs returns the bugs of a server that makes a key of a header which has none that is valid.
+// misreadBugs returns the bugs of a server that makes a key of a header which has none that is valid. Cases are the test cases that must find the
+// bug. Read returns the key in the place of the right one, x.Key.
 func misreadBugs() []Bug {
 	return []Bug{
 		{
@@ -81,7 +82,7 @@ func misreadBugs() []Bug {
 	}
 }
 
-// passedOverBugs returns the bugs of a server that ignores some valid keys.
+// passedOverBugs returns the bugs of a server that ignores some valid keys. Cases are the test cases that must find the bug.
 func passedOverBugs() []Bug {
 	return []Bug{
 		{

@@ -20,7 +20,9 @@ const (
 // memoryBugs returns the bugs of servers that forget keys too early or too late.
 func memoryBugs() []Bug { return slices.Concat(windowBugs(), forgettingBugs()) }
 
-// windowBugs returns the bugs of a server that remembers keys for another time than it says.
+// windowBugs returns the bugs of a server that remembers keys for another time than it says. Cases are the test cases that must find the bug. Setup
+// changes the layer of keys before the first request. Claimed may answer when the key has been looked up; result is what was found. Nil: go on as a
+// correct server.
 func windowBugs() []Bug {
 	return []Bug{
 		{
@@ -63,7 +65,9 @@ func windowBugs() []Bug {
 	}
 }
 
-// forgettingBugs returns the bugs of a server that loses a stored answer before its time is over.
+// forgettingBugs returns the bugs of a server that loses a stored answer before its time is over. Cases are the test cases that must find the bug.
+// Broken is called for a body that did not arrive whole. Claimed may answer when the key has been looked up; result is what was found. Nil: go on as
+// a correct server. Settle is called after the work. True: it has settled the key (entry) itself, or leaves it locked on purpose.
 func forgettingBugs() []Bug {
 	return []Bug{
 		{

@@ -6,7 +6,9 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// lockedBugs returns the bugs of a server that leaves a key locked after a failure of its request.
+// lockedBugs returns the bugs of a server that leaves a key locked after a failure of its request. Cases are the test cases that must find the bug.
+// Settle is called after the work. True: it has settled the key (entry) itself, or leaves it locked on purpose. AbortLeaks leaves the key of a
+// crashed handler locked.
 func lockedBugs() []Bug {
 	return []Bug{
 		{
@@ -30,7 +32,8 @@ func lockedBugs() []Bug {
 	}
 }
 
-// outcomeBugs returns the bugs of a server after a failure of the first request.
+// outcomeBugs returns the bugs of a server after a failure of the first request. Cases are the test cases that must find the bug. Settle is called
+// after the work. True: it has settled the key (entry) itself, or leaves it locked on purpose. Shape changes an answer before it is sent.
 func outcomeBugs() []Bug {
 	return []Bug{
 		{

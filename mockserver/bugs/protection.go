@@ -8,7 +8,8 @@ import (
 // protectedBytesMax is the length of the longest body with protection in large-body-unprotected.
 const protectedBytesMax = 64 << 10
 
-// protectionBugs returns the bugs of a server that silently ignores the keys of some requests.
+// protectionBugs returns the bugs of a server that silently ignores the keys of some requests. Hidden: the answers look right, and only a count of
+// effects shows the bug. Cases are the test cases that must find the bug.
 func protectionBugs() []Bug {
 	return []Bug{
 		{

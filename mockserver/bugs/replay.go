@@ -11,7 +11,9 @@ import (
 // replayBugs returns the bugs in the answer to a repeat.
 func replayBugs() []Bug { return slices.Concat(bodyBugs(), headBugs()) }
 
-// bodyBugs returns the bugs of a server that refuses a repeat, executes it, or changes the status or body of its answer.
+// bodyBugs returns the bugs of a server that refuses a repeat, executes it, or changes the status or body of its answer. Hidden: the answers look
+// right, and only a count of effects shows the bug. Cases are the test cases that must find the bug. Claimed may answer when the key has been looked
+// up; result is what was found. Nil: go on as a correct server.
 func bodyBugs() []Bug {
 	return []Bug{
 		{
@@ -72,7 +74,8 @@ func bodyBugs() []Bug {
 	}
 }
 
-// headBugs returns the bugs of a server in the headers of its answer to a repeat, or to the first request.
+// headBugs returns the bugs of a server in the headers of its answer to a repeat, or to the first request. Cases are the test cases that must find
+// the bug. Shape changes an answer before it is sent.
 func headBugs() []Bug {
 	return []Bug{
 		{

@@ -23,7 +23,9 @@ func scopeBugs() []Bug {
 	return slices.Concat(mismatchBugs(), refusalBugs(), principalBugs(), targetBugs(), framingBugs())
 }
 
-// mismatchBugs returns the bugs of a server that takes another request under a used key for the same one, or executes it.
+// mismatchBugs returns the bugs of a server that takes another request under a used key for the same one, or executes it. Cases are the test cases
+// that must find the bug. Print changes what is compared of a request: method, path, query, Content-Type, and the body last. Claimed may answer when
+// the key has been looked up; result is what was found. Nil: go on as a correct server.
 func mismatchBugs() []Bug {
 	return []Bug{
 		{
@@ -67,7 +69,9 @@ func mismatchBugs() []Bug {
 	}
 }
 
-// refusalBugs returns the bugs of a server that refuses another request under a used key in a misleading way.
+// refusalBugs returns the bugs of a server that refuses another request under a used key in a misleading way. Cases are the test cases that must find
+// the bug. Claimed may answer when the key has been looked up; result is what was found. Nil: go on as a correct server. Shape changes an answer
+// before it is sent.
 func refusalBugs() []Bug {
 	return []Bug{
 		{
@@ -121,7 +125,7 @@ func refusalBugs() []Bug {
 	}
 }
 
-// targetBugs returns the bugs of a server that does not compare a part of the request's target.
+// targetBugs returns the bugs of a server that does not compare a part of the request's target. Cases are the test cases that must find the bug.
 func targetBugs() []Bug {
 	return []Bug{
 		{
@@ -140,7 +144,9 @@ func targetBugs() []Bug {
 	}
 }
 
-// principalBugs returns the bugs of a server that mistakes one caller for another.
+// principalBugs returns the bugs of a server that mistakes one caller for another. Cases are the test cases that must find the bug. Scope changes the
+// texts under which a key is stored: the caller first, the key last. Print changes what is compared of a request: method, path, query, Content-Type,
+// and the body last.
 func principalBugs() []Bug {
 	return []Bug{
 		{
@@ -176,7 +182,10 @@ func principalBugs() []Bug {
 	}
 }
 
-// framingBugs returns the bugs of a server that takes another HTTP framing for another request, or honours keys on methods without an effect.
+// framingBugs returns the bugs of a server that takes another HTTP framing for another request, or honours keys on methods without an effect. Cases
+// are the test cases that must find the bug. Safe may answer a request without an effect, such as a GET; nil: go on as a correct server. Intercept
+// may answer before the key is looked up; nil: go on as a correct server. Print changes what is compared of a request: method, path, query,
+// Content-Type, and the body last.
 func framingBugs() []Bug {
 	return []Bug{
 		{
