@@ -87,8 +87,8 @@ func sameOutcome(a, b *answer) (same, known bool) {
 }
 
 // read judges the answer a by its status, header and body, and fills in its kind (its meaning), throttled (a rate limit may have refused it),
-// replayed (it has the mark of a repeat), and the names of its effect: id and Location. Before the probe, the first few plain operations, has ended,
-// the names are not yet known to tell effects apart.
+// replayed (it has the mark of a repeat), and, of a success, the names of its effect: id and Location. Until the probe, the first few plain
+// operations, has ended (r.learnt.done), both names are taken; afterwards only those that the probe has seen to differ between effects.
 func (r *runner) read(a *answer) {
 	a.kind = classify(r.o.Profile, a)
 	a.throttled = r.limited(a)

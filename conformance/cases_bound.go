@@ -52,7 +52,7 @@ func longestAccepted(x *trial) {
 		x.skip("the profile's longest key, %d bytes, is no longer than those that every case sends", limit)
 		return
 	}
-	long := op.key + strings.Repeat("k", limit-len(op.key)-1)
+	long := op.key + strings.Repeat("k", limit-len(op.key)-1) // one byte short of the limit
 	last := func(end string) *operation {
 		return x.newOperation().with(func(dup *operation) {
 			dup.key = long + end

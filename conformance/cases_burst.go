@@ -42,10 +42,11 @@ func (b *round) keptOut() bool {
 			!slices.ContainsFunc(b.answers, func(a *answer) bool { return !a.closed() }))
 }
 
-// bursts sends many duplicates of one new operation at once, in as many rounds as Options.Rounds says, and ends early if a round shows more than one
-// effect or outcome. If each round is slow, several are played beside each other. Rounds that a rate limit kept out do not count.
+// bursts plays as many rounds as Options.Rounds says, each with many duplicates of one new operation sent at once. It ends early if a round shows
+// more than one effect or outcome. Rounds that a rate limit kept out (keptOut) do not count; after burstLimited of them it gives up. If a round is
+// slow, the next ones are played beside each other, lanes of them at a time. narrow counts the later rounds, which have fewer duplicates.
 func bursts(x *trial) {
-	if _, ok := x.effects(x.newOperation().ref); !ok {
+	if _, ok := x.effects(x.newOperation().ref); !ok { // effects cannot be counted
 		return
 	}
 	clean, narrow, limited, lanes := 0, 0, 0, 1
@@ -137,7 +138,7 @@ func (x *trial) judgeRound(b *round, n int) bool {
 		if n >= 0 {
 			x.noteEffects("its reference", n)
 		}
-		x.proved = true
+		x.proved = true // it stays a failure, even if no later run fails
 		x.wantOrHarm(r.harm, false, "one effect; each answer its outcome, or in-progress while it may be running", "round %d of %d, %d at once: %s", b.n, x.r.o.Rounds, b.width, r.why)
 		return false
 	case b.n == 1:
@@ -164,13 +165,13 @@ func (x *trial) burst(b *round) {
 		over.Go(func() {
 			l := x.dial("")
 			defer l.close()
-			l.silent = true
+			l.silent = true // show keeps the exchanges of a round as evidence, if they are needed
 			l.load(b.op, withLength)
 			l.note = "of a burst"
-			l.write(1)
+			l.write(1) // all but the last byte
 			ready.Done()
 			<-start
-			l.write(0)
+			l.write(0) // the last byte
 			b.links[i], b.answers[i] = l, l.receive()
 			l.resetOnClose(b.answers[i])
 		})

@@ -202,7 +202,7 @@ func conflictNoLeak(x *trial, op, _ *operation, first, answered *answer) {
 }
 
 // lateDifference sends a large body twice under one key, the second time with one byte near its end changed: it must be refused. So it finds servers
-// that compare only the beginning of a body.
+// that compare only the beginning of a body. firstLarge has filled the body up with the letter x: the last one of them becomes y.
 func lateDifference(x *trial) {
 	op, first, ok := x.firstLarge()
 	if !ok {
@@ -251,8 +251,8 @@ func equalityCases() []Case {
 	}
 }
 
-// equality sends the two bodies of vary under one key. The server's choice is an observation;
-// more than one effect fails. If vary returns false the case is skipped.
+// equality sends the two bodies of vary under one key. The server's choice is an observation; more than one effect fails. If vary returns false the
+// case is skipped. vary returns the first and the second body from the usual one.
 func equality(x *trial, vary func([]byte) ([]byte, []byte, bool)) {
 	op := x.newOperation()
 	one, two, ok := vary(op.body)

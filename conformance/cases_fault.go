@@ -80,9 +80,9 @@ func unauthorised(x *trial) {
 	}
 }
 
-// storeOutage sends an operation twice during an outage of the store of keys, and records whether the server refuses both (fails closed) or executes
-// both (fails open). After the outage the operation must get its outcome, and one effect, if it had none or one before. If Options.Recover fails, the
-// case is inconclusive and the outage stays.
+// storeOutage sends an operation twice during an outage of the store of keys, and records whether the server refuses it (fails closed), executes it
+// each time (fails open), or goes on as before. After the outage the operation must get its outcome, and one effect, if it had none or one before. If
+// Options.Recover fails, the case is inconclusive and the outage stays.
 func storeOutage(x *trial) {
 	op := x.newOperation()
 	if err := x.r.o.Outage(x.ctx); err != nil {

@@ -101,7 +101,7 @@ func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 
 // converges checks the answers to duplicates (followers) of a request at work (the leader): none has another outcome than the leader, and a later
 // repeat gets the leader's. A success that names nothing fails if it came while more than a quarter of the work was left. A key that does not resolve
-// is left to another case.
+// is left to another case. v.hold is the time of the work.
 func converges(x *trial, v *overlap) {
 	for _, a := range v.followers {
 		if same, known := sameOutcome(v.leader, a); a.kind == done && known {
@@ -122,7 +122,8 @@ func converges(x *trial, v *overlap) {
 }
 
 // statusOrWait checks the answer to a duplicate while the first request (the leader) is at work: the declared "in progress", or the leader's outcome
-// once there is one. A success before three quarters of the work were over must name what the leader's answer names.
+// once there is one. A success before three quarters of the work (v.hold) were over must name what the leader's answer names; a later one that names
+// nothing is a warning. If the duplicate was refused by a rate limit, the case is inconclusive.
 func statusOrWait(x *trial, v *overlap) {
 	a := v.followers[0]
 	p := x.r.o.Profile
@@ -268,12 +269,13 @@ func refusalNotConfirmed(x *trial) {
 }
 
 // refusedInTheEnd makes one try of refusalNotConfirmed: a slow request (the leader) that is refused with 402 in the end, with a duplicate (the
-// follower) while it is at work. v holds both answers. proved is false if the duplicate may not have met it at work.
+// follower) while it is at work. v holds both answers. proved is false if the duplicate may not have met it at work. gate holds the operation at work
+// in the suite's own handler; for another server gate.entered is nil, and only the time tells when it is at work.
 func (x *trial) refusedInTheEnd(hold time.Duration) (v *overlap, proved bool) {
 	v = &overlap{op: x.newOperation(), hold: hold}
 	gate := x.r.steering.hold(v.op, hold)
 	defer gate.release()
-	x.r.steering.fail(v.op, http.StatusPaymentRequired, 0)
+	x.r.steering.fail(v.op, http.StatusPaymentRequired, 0) // 0: at each send
 	lead := x.launch(v.op, "leader", "slow, and refused in the end")
 	<-lead.sent
 	x.awaitEntry(gate, lead, hold)

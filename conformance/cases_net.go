@@ -85,7 +85,8 @@ func uploadCases() []Case {
 
 // aborted sends an operation that takes long (hold), closes the connection during the work, and sends it again until the key has a final answer. It
 // calls check with that. If the repeat may not have met the first request at work, it tries again with a longer work; at last the case is
-// inconclusive, without a call of check.
+// inconclusive, without a call of check. gate holds the operation at work in the suite's own handler; for another server gate.entered is nil, and
+// only the time tells when it is at work.
 func (x *trial) aborted(check func(op *operation, hold time.Duration, again *answer)) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -97,7 +98,7 @@ func (x *trial) aborted(check func(op *operation, hold time.Duration, again *ans
 		began := time.Now()
 		l.write(0)
 		x.enteredOr(gate, hold/4)
-		l.leave(false)
+		l.leave(false) // by FIN, not RST
 		x.pause(hold / 8)
 		soon := x.launch(op, "retry", "at once")
 		if gate.entered != nil {
@@ -111,7 +112,7 @@ func (x *trial) aborted(check func(op *operation, hold time.Duration, again *ans
 		if gate.entered == nil && a.written.Sub(began) >= hold {
 			return false // the first may have been over when the retry was sent
 		}
-		check(op, hold, x.until(op, "the retry", hold+x.r.o.Settle, true)) // it may be at work for all of the hold
+		check(op, hold, x.until(op, "the retry", hold+x.r.o.Settle, true)) // true: also past server errors; the first may work for all of hold
 		return true
 	})
 }
@@ -129,8 +130,9 @@ func (x *trial) enteredOr(g *gate, d time.Duration) {
 	}
 }
 
-// responseLost leaves after the effect and before the answer, then sends the operation again:
-// the retry gets the outcome, and there is one effect.
+// responseLost leaves after the effect and before the answer, then sends the operation again: the retry gets the outcome, and there is one effect. If
+// the first request had no effect it tries again with a longer work (hold). gate holds the operation at work in the suite's own handler; for another
+// server gate.entered is nil, and only the time tells when it is at work.
 func responseLost(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -141,7 +143,7 @@ func responseLost(x *trial) {
 		l.note = "leaves before its answer"
 		l.write(0)
 		x.enteredOr(gate, hold/2)
-		l.leave(true)
+		l.leave(true) // by RST
 		x.pause(10 * time.Millisecond)
 		gate.release()
 		if gate.entered == nil {
@@ -165,16 +167,17 @@ func responseLost(x *trial) {
 	})
 }
 
-// truncated sends half of a body and leaves, then sends the whole operation. That must succeed, with one effect.
+// truncated sends half of a body and leaves, then sends the whole operation. That must succeed, with one effect. It does so with a body that has its
+// length in the header, and with a chunked one.
 func truncated(x *trial) {
 	for _, f := range []framing{withLength, chunked} {
 		op := x.newOperation()
 		l := x.dial("upload")
 		l.load(op, f)
 		l.note = "half of the body, then it leaves"
-		l.write(max(l.headOnly()/2, 1))
+		l.write(max(l.headOnly()/2, 1)) // all but half of the body
 		x.pause(10 * time.Millisecond)
-		l.leave(false)
+		l.leave(false) // by FIN, not RST
 		x.pause(20 * time.Millisecond)
 		again := x.resolve(op, "the whole request")
 		if !x.wantOrHarm(unresolved(again), again.kind == done, "success", "%s", again) {
@@ -186,8 +189,8 @@ func truncated(x *trial) {
 	}
 }
 
-// truncatedRepeat sends an operation, then half of it under its key, then all of it: the last
-// must get the first outcome.
+// truncatedRepeat sends an operation, then half of its body under its key, then all of it: the last must get the first outcome. It does so with a
+// body that has its length in the header, and with a chunked one.
 func truncatedRepeat(x *trial) {
 	for _, f := range []framing{withLength, chunked} {
 		op := x.newOperation()
@@ -198,9 +201,9 @@ func truncatedRepeat(x *trial) {
 		l := x.dial("upload")
 		l.load(op, f)
 		l.note = "half of the repeat, then it leaves"
-		l.write(max(l.headOnly()/2, 1))
+		l.write(max(l.headOnly()/2, 1)) // all but half of the body
 		x.pause(10 * time.Millisecond)
-		l.leave(false)
+		l.leave(false) // by FIN, not RST
 		x.pause(20 * time.Millisecond)
 		resolved := x.wantFirst(op, first, x.resolve(op, "the whole repeat"), " after half of it")
 		x.wantEffects(op, 1, "its reference")
@@ -218,7 +221,7 @@ func slowUpload(x *trial) {
 	defer l.close()
 	l.load(op, withLength)
 	l.note = "a slow upload"
-	l.write(l.headOnly() / 2)
+	l.write(l.headOnly() / 2) // all but half of the body
 	x.pause(30 * time.Millisecond)
 	quick := x.launch(op, "quick", "overtakes")
 	select {
@@ -302,7 +305,7 @@ func expectContinue(x *trial) {
 		defer x.park(l) // else it may look as if the client had left before the answer
 		l.load(op, expecting)
 		l.note = "with Expect: 100-continue"
-		l.write(l.headOnly())
+		l.write(l.headOnly()) // all but the body
 		told = l.awaitContinue(time.Second)
 		l.write(0)
 		return l.receive()
@@ -327,7 +330,7 @@ func chunkedEquals(x *trial) {
 	if !ok {
 		return
 	}
-	again := x.untilBy(func() *answer { return x.doFramed(op, chunked, "chunked") }, time.Second, false)
+	again := x.untilBy(func() *answer { return x.doFramed(op, chunked, "chunked") }, time.Second, false) // false: a server error is a final answer
 	if again.status == 411 || (again.kind == noAnswer || again.kind == broken || again.kind == refused) && !x.takesChunked() {
 		x.skip("the server takes no chunked bodies: %s", again)
 		return
@@ -356,7 +359,7 @@ func keepAlive(x *trial) {
 				l.write(0)
 				return l.receive()
 			})
-		}, min(x.r.o.Settle, time.Second), false)
+		}, min(x.r.o.Settle, time.Second), false) // false: a server error is a final answer
 		if i == 0 {
 			if first = a; !x.setup(a) {
 				return

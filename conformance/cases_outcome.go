@@ -35,7 +35,7 @@ func outcomeCases() []Case {
 			Impact: "The payment that failed once is 'being processed' for a day.",
 			run: func(x *trial) {
 				op := x.newOperation()
-				x.r.steering.fail(op, 500, 1)
+				x.r.steering.fail(op, 500, 1) // once, where the suite decides that
 				x.resolvesAfter(op, x.do(op, "fails"), x.countFailed)
 			},
 		}, {
@@ -51,7 +51,7 @@ func outcomeCases() []Case {
 			Impact: "A bug in one handler locks keys until somebody deletes them by hand.",
 			run: func(x *trial) {
 				op := x.newOperation()
-				x.r.steering.crash(op, false)
+				x.r.steering.crash(op, false) // before the effect, where the suite decides that
 				x.resolvesAfter(op, x.do(op, "its handler crashes"), func(op *operation, _, again *answer) bool {
 					return x.wantEffectOfSuccess(op, again) // that it is executed again is outcome/crash-effect's
 				})
@@ -66,9 +66,9 @@ func outcomeCases() []Case {
 	}
 }
 
-// resolvesAfter sends op again after its failure, until the answer is final, for
-// Options.Settle at most. A replay, a fresh execution, or the same failure is right. effects
-// checks the effects by then. If the operation did not fail, the case is inconclusive.
+// resolvesAfter sends op again after its failure, until the answer is final, for Options.Settle at most. A replay, a fresh execution, or the same
+// failure is right; so is a refusal of the key for ever (poisoned), if the profile declares it. effects checks the effects by then. If the operation
+// did not fail, the case is inconclusive.
 func (x *trial) resolvesAfter(op *operation, failed *answer, effects func(op *operation, failed, again *answer) bool) {
 	if failed.kind == done || failed.kind == busy {
 		x.inconclusive("the operation was to fail (--fail-query, --crash-query) and was answered %s", failed)
@@ -98,7 +98,7 @@ const (
 // (countFailed returns false). The harm stuck is recorded where the repeat gets no final answer.
 func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	op := x.newOperation()
-	x.r.steering.fail(op, status, 0)
+	x.r.steering.fail(op, status, 0) // 0: at each send
 	first := x.do(op, "fails")
 	if first.status != status {
 		x.inconclusive("the operation was to answer %d (--fail-query) and answered %s", status, first)
@@ -152,7 +152,8 @@ func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 }
 
 // errorFate returns the fate of an error under its key: kept, run again, or stuck. It tells a stored error from a second one by the mark of a replay,
-// or by a body that differs between executions. known is false, and fate "", if they look the same.
+// or by a body that differs between executions: whether bodies differ it learns from the same operation under another key. known is false, and fate
+// "", if they look the same. A 503 is asked for several times.
 func (x *trial) errorFate(op *operation, first, again *answer) (fate string, known bool) {
 	switch {
 	case again.replayed:
@@ -211,7 +212,7 @@ func transientNotPinned(x *trial) {
 			continue
 		}
 		op := x.newOperation()
-		x.r.steering.fail(op, status, 0)
+		x.r.steering.fail(op, status, 0) // 0: at each send
 		first := x.do(op, "fails")
 		if first.status != status {
 			x.inconclusive("the operation was to answer %d (--fail-query) and answered %s", status, first)
@@ -238,7 +239,7 @@ func transientNotPinned(x *trial) {
 // without a judgement.
 func crashEffect(x *trial) {
 	op := x.newOperation()
-	x.r.steering.crash(op, true)
+	x.r.steering.crash(op, true) // after the effect, where the suite decides that
 	crashed := x.do(op, "its handler crashes")
 	if crashed.kind == done {
 		x.inconclusive("the handler was to crash (--crash-query) and answered %s", crashed)

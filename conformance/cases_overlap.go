@@ -64,8 +64,9 @@ func overlapCases() []Case {
 	}
 }
 
-// aroundCompletion sends one duplicate after the other from shortly before to shortly after the end of a slow operation. There must be one effect and
-// one outcome. The try is made again if the operation was not slow enough to meet any.
+// aroundCompletion sends one duplicate after the other from aroundSpread before to aroundSpread after the end of a slow operation. There must be one
+// effect and one outcome. The try is made again if the operation was not slow enough to meet any. gate holds the operation at work in the suite's own
+// handler; for another server gate.entered is nil, and only the time tells when it is at work.
 func aroundCompletion(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -75,7 +76,7 @@ func aroundCompletion(x *trial) {
 		<-lead.sent
 		x.awaitEntry(gate, lead, hold)
 		if gate.entered == nil {
-			x.pause(max(hold*7/8-aroundSpread, 0))
+			x.pause(max(hold*7/8-aroundSpread, 0)) // so that the first duplicate comes about the end of the work
 		}
 		var sendings []*sending
 		for at := -aroundSpread; at <= aroundSpread; at += aroundStep {
@@ -104,8 +105,9 @@ func aroundCompletion(x *trial) {
 // is widely taught.
 const longHold = 5 * time.Second
 
-// longWork sends a duplicate shortly before the end of an operation that takes long. It must not be executed, although a lock with a short lifetime
-// would be over by then.
+// longWork sends a duplicate after five seconds (longHold) of an operation that takes a little longer. It must not be executed, although a lock with
+// a lifetime of five seconds, a usual one, would be over by then. gate holds the operation at work in the suite's own handler; for another server
+// gate.entered is nil, and only the time tells when it is at work.
 func longWork(x *trial) {
 	hold := min(longHold+longHold/10, x.r.o.AnswerTimeout*3/4)
 	op := x.newOperation()
@@ -113,7 +115,7 @@ func longWork(x *trial) {
 	defer gate.release()
 	lead := x.launch(op, "leader", "slow")
 	<-lead.sent
-	x.pause(hold * 10 / 11)
+	x.pause(hold * 10 / 11) // longHold, unless answers must come sooner
 	follower := x.launch(op, "follower", "late, while the leader runs")
 	if gate.entered != nil {
 		x.awaitFollowers([]*sending{follower})
@@ -150,7 +152,8 @@ func followerLeaves(x *trial) {
 }
 
 // withLeavers sends two duplicates whose clients hang up, one by FIN and one by RST, and a third that stays, while a first request (the leader) runs.
-// It returns the answers to leader and third.
+// It returns the answers to leader and third. gate holds the operation at work in the suite's own handler; for another server gate.entered is nil,
+// and only the time tells when it is at work.
 func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *answer) {
 	gate := x.r.steering.hold(op, hold)
 	defer gate.release()
@@ -162,7 +165,7 @@ func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *a
 		l.load(op, withLength)
 		l.note = "leaves"
 		l.write(0)
-		l.leave(reset)
+		l.leave(reset) // by RST if true, else by FIN
 	}
 	x.pause(min(hold/8, 20*time.Millisecond))
 	after := x.launch(op, "third", "while the leader may be running")
@@ -182,7 +185,7 @@ func leaderLeaves(x *trial) {
 		if !during {
 			return false
 		}
-		again := x.until(op, "afterwards", hold+x.r.o.Settle, true)
+		again := x.until(op, "afterwards", hold+x.r.o.Settle, true) // true: also past server errors
 		resolved := x.wantOutcome(again, "the outcome within "+x.r.o.Settle.String(), "%s", again)
 		if same, known := sameOutcome(told, again); told.outcome() && again.outcome() && known && !same {
 			x.wantOrHarm(x.twoNames(op), false, "one outcome", "the follower %s, a later repeat %s", told, again)
@@ -193,7 +196,8 @@ func leaderLeaves(x *trial) {
 }
 
 // leftBehind sends a slow request (the leader), then a duplicate, and lets the leader's client hang up. told is the answer to the duplicate. during
-// is false if the leader may have been answered before it left, or may have left before the duplicate arrived: the try shows nothing then.
+// is false if the leader may have been answered before it left, or may have left before the duplicate arrived: the try shows nothing then. gate holds
+// the operation at work in the suite's own handler; for another server gate.entered is nil, and only the time tells when it is at work.
 func (x *trial) leftBehind(op *operation, hold time.Duration) (told *answer, during bool) {
 	gate := x.r.steering.hold(op, hold)
 	defer gate.release()
@@ -210,7 +214,7 @@ func (x *trial) leftBehind(op *operation, hold time.Duration) (told *answer, dur
 		l.receive()
 		l.close()
 	} else {
-		l.leave(false)
+		l.leave(false) // by FIN
 		during = gate.entered != nil || time.Since(began) < hold
 	}
 	x.pause(hold / 8)

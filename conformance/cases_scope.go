@@ -128,8 +128,8 @@ func (x *trial) ownAnswer(op *operation, first, a *answer) {
 	}
 }
 
-// otherMethod sends a used key with another method, that of Options.OtherMethod, or PATCH and then PUT. It must not get the first outcome. It is
-// skipped if the target serves none of them.
+// otherMethod sends a used key with another method, that of Options.OtherMethod, or PATCH and then PUT. It must not get the first outcome. Without
+// the option it is skipped if the target serves neither: with a key of its own (control) each is answered 404, 405 or 501.
 func otherMethod(x *trial) {
 	methods := []string{http.MethodPatch, http.MethodPut}
 	if x.r.o.OtherMethod != "" {
@@ -149,7 +149,7 @@ func otherMethod(x *trial) {
 		if control != nil && slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}, control.status) {
 			unserved = append(unserved, fmt.Sprintf("%s: %d", method, control.status))
 		}
-		if i < len(methods)-1 {
+		if i < len(methods)-1 { // the next method is tried as if this one had not been
 			x.findings, x.reason = x.findings[:before], ""
 		}
 	}

@@ -138,9 +138,8 @@ func nestedDiffers(x *trial) {
 // pauseWait is the time between an answer and the repeat after a pause.
 const pauseWait = 2 * time.Second
 
-// oneNumber changes one number of the body, for up to four numbers, each with a key of its
-// own: each changed body is another request. A server that compares chosen members may miss
-// one.
+// oneNumber changes one number of the body, for up to four numbers, each with a key of its own: each changed body is another request. A server that
+// compares chosen members may miss one. The places of the numbers, found in one body, hold for all: references and keys have the same length.
 func oneNumber(x *trial) {
 	op := x.newOperation()
 	number := regexp.MustCompile(`(:\s*)(\d{1,9})(\s*[,}\]])`)
@@ -238,12 +237,12 @@ func pipelined(x *trial) {
 	defer l.close()
 	l.load(op, withLength)
 	l.note = "twice in one piece"
-	if l.err == nil && x.r.spend(op) == nil {
-		l.rest = append(l.rest, l.rest...)
+	if l.err == nil && x.r.spend(op) == nil { // the second request, too, counts for the budget
+		l.rest = append(l.rest, l.rest...) // what write sends: the request twice
 	}
 	l.write(0)
 	first := l.receive()
-	l.started = first.started
+	l.started = first.started // both were sent then
 	second := l.receive()
 	if first.kind == noAnswer {
 		x.inconclusive("the server takes no requests in one piece: %s", first)

@@ -56,7 +56,7 @@ func soak(x *trial) {
 				a := x.soakStep(ops[k], others[k], lane, roll)
 				mu.Lock()
 				switch {
-				case roll != 0:
+				case roll != 0: // the first body
 					histories[k] = append(histories[k], a)
 				case a.kind == done:
 					// The other body came first and holds the key: the history of the
@@ -100,7 +100,8 @@ func (x *trial) soakStep(op, other *operation, lane string, roll int) *answer {
 }
 
 // soakVerdict judges one key after all clients have ended: both bodies together have one effect at most, and the one with the key gets its outcome.
-// op and other are the two bodies, answers those to op; wrong holds the references of the other bodies that succeeded, of all keys.
+// op and other are the two bodies, answers those to op; wrong holds the references of the other bodies that succeeded, of all keys. Without a counter
+// of effects only those of op are limited.
 func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong string) {
 	final := x.resolve(op, "at the end")
 	n, ok := x.settledEffects(op.ref, count(final.outcome()))

@@ -184,7 +184,7 @@ func (x *trial) restart() bool {
 // operation again. It returns the operation with its last answer. False: the target was not
 // killed during the work, and the case is inconclusive.
 func (x *trial) killed() (*operation, *answer, bool) {
-	x.calm = true
+	x.calm = true // refused connections are no failure: the target is killed
 	op := x.newOperation()
 	gate := x.r.steering.hold(op, 4*x.r.o.Hold)
 	defer gate.release()
@@ -199,5 +199,5 @@ func (x *trial) killed() (*operation, *answer, bool) {
 		x.inconclusive("the request was answered before the target was killed: %s", a)
 		return nil, nil, false
 	}
-	return op, x.until(op, "after the restart", 4*x.r.o.Hold+x.r.o.Settle, true), true
+	return op, x.until(op, "after the restart", 4*x.r.o.Hold+x.r.o.Settle, true), true // the first true: also past server errors
 }

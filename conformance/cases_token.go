@@ -95,9 +95,9 @@ func (x *trial) tokenFetch(op *operation) *operation {
 // one.
 const tokenDefault = "/token"
 
-// tokenRequest returns method and target of the request for a key, and the JSON pointer to the
-// key in its answer: from Options.TokenPath, or else from the profile. One of them must have a
-// path.
+// tokenRequest returns method and target of the request for a key, and the JSON pointer to the key in its answer: from Options.TokenPath, or else
+// from the profile. One of them must have a path. In the profile's path, {path} stands for the path of the operation, and {/pointer} for the value at
+// this pointer in its body.
 func (x *trial) tokenRequest(op *operation) (method, target, pointer string) {
 	if x.r.o.TokenPath != "" {
 		return cmp.Or(x.r.o.TokenMethod, http.MethodGet), x.r.o.TokenPath, cmp.Or(x.r.o.TokenPointer, tokenDefault)

@@ -74,7 +74,8 @@ type named struct {
 	own            bool // ref owns both names
 }
 
-// saw notes the names of an effect, its id and its Location, in an answer to an operation with this reference. An answer without a name adds nothing.
+// saw notes the names of an effect, its id and its Location, in an answer to an operation with this reference. own is true if no operation with
+// another reference had one of these names before; other names are no effects of this operation. An answer without a name adds nothing.
 func (s *names) saw(ref string, a *answer) {
 	if a.id == "" && a.place == "" {
 		return
@@ -162,7 +163,8 @@ func (x *trial) counted(n int) string {
 }
 
 // settledEffects returns the number of effects of a reference; false if they cannot be counted. While a counter shows fewer than want it asks again,
-// for a second at least if Options.Settle allows it, and returns the last count. It returns at once if effects are only inferred from answers.
+// since effects may come late: for a second, or Options.EffectWait if that is longer, but not beyond Options.Settle. It returns the last count. It
+// returns at once if effects are only inferred from answers, or if nothing more can be sent (over).
 func (x *trial) settledEffects(ref string, want int) (int, bool) {
 	deadline := time.Now().Add(min(x.r.o.Settle, max(time.Second, x.r.o.EffectWait)))
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
@@ -290,7 +292,7 @@ func (x *trial) wantFirst(op *operation, first, again *answer, where string) boo
 	same, known := sameOutcome(first, again)
 	switch {
 	case known && !same:
-		x.proved = true
+		x.proved = true // it stays a failure, even if no later run fails
 		return x.wantOrHarm(x.twoNames(op), false, expected, "%s, then %s%s", first, again, where)
 	case known, again.replayed && !first.replayed:
 		return x.want(true, "", "%s, then %s%s", first, again, where)

@@ -28,8 +28,8 @@ type evidence struct {
 	mark, before int
 }
 
-// add keeps an exchange. If evidence is full, the exchange in the middle is dropped: the first
-// and the last ones stay.
+// add keeps an exchange (a request with its answer). If evidence is full, the exchange in the middle is dropped: the first and the last ones stay.
+// numbers has the number of each kept exchange among all that were made.
 func (e *evidence) add(one Exchange) {
 	if len(e.kept) == exchangesMax {
 		e.kept = slices.Delete(e.kept, exchangesMax/2, exchangesMax/2+1)
@@ -42,8 +42,9 @@ func (e *evidence) add(one Exchange) {
 // left returns the number of exchanges (requests with their answers) that were not kept as evidence, since there were too many.
 func (e *evidence) left() int { return e.made - len(e.kept) }
 
-// endFinding marks the end of the exchanges of one finding (a check with its result): what is sent later belongs to the next one. If nothing was sent
-// since the last mark, both findings share their exchanges. The caller holds the lock of the trial.
+// endFinding marks the end of the exchanges of one finding (a check with its result): what is sent later belongs to the next one. mark is the number
+// of the first exchange since the last finding, before that of the finding before. If nothing was sent since, both findings share their exchanges,
+// and the marks stay. The caller holds the lock of the trial.
 func (e *evidence) endFinding() {
 	if e.made > e.mark {
 		e.before, e.mark = e.mark, e.made
@@ -100,7 +101,8 @@ func (e *evidence) related(i int, part []bool) bool {
 }
 
 // record takes note of an exchange that has ended: its time, the first failure of transport or budget (the number of requests or effects allowed),
-// and the id and Location in a success. It keeps the exchange as evidence for the report unless the link, its connection, is silent.
+// and the id and Location in a success. A failure to connect is none while the case restarts the target (calm); a connection that breaks later is
+// none either, since the server may break it. It keeps the exchange as evidence for the report unless the link, its connection, is silent.
 func (x *trial) record(l *link, a *answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -31,7 +31,9 @@ type sent struct {
 }
 
 // playOut sends a sequence (a plan of requests) under a fresh key, and repeats its first request at the end. p holds the requests with their answers;
-// it is never nil. ok is false if the sequence cannot be sent to this target, or the case has ended; the answers then show nothing.
+// it is never nil. ok is false if the sequence cannot be sent to this target, or the case has ended; the answers then show nothing. p.as has the
+// requests by the relation (kind of difference) in which they differ from the first one. Acts (steps) that are beside the one before are sent as a
+// group.
 func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 	p = &played{sequence: s, as: map[string]*operation{}}
 	if !p.prepare(x) {
@@ -59,7 +61,7 @@ func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 		first = end
 	}
 	gate.release()
-	if p.kept != nil {
+	if p.kept != nil { // a connection kept for another request
 		x.park(p.kept)
 	}
 	p.resolve(x)
@@ -84,13 +86,13 @@ func (x *trial) pauseLength() time.Duration { return min(pauseWait, 2*x.r.o.Sett
 func (x *trial) makeFail(op *operation, id string) {
 	switch id {
 	case "fails-500":
-		x.r.steering.fail(op, 500, 0)
+		x.r.steering.fail(op, 500, 0) // 0: at each send
 	case "fails-503":
 		x.r.steering.fail(op, 503, 0)
 	case "fails-402":
 		x.r.steering.fail(op, 402, 0)
 	case "crash":
-		x.r.steering.crash(op, false)
+		x.r.steering.crash(op, false) // before the effect, where the suite decides that
 	}
 }
 
@@ -106,8 +108,8 @@ func (s *sequence) changes() []string {
 	return ids
 }
 
-// prepare sets p.op, the first request of the sequence: a new operation with its key, its padding, and each body member changed by later requests. It
-// returns false if the trial can send nothing more.
+// prepare sets p.op, the first request of the sequence: a new operation with its key, its padding, and the first value (one) of each body member that
+// later requests change. p.as[""] is the request without a difference. It returns false if the trial can send nothing more.
 func (p *played) prepare(x *trial) bool {
 	p.op = x.newOperation()
 	p.op.key = p.keyFrom(x.r, p.op.key)
@@ -133,8 +135,9 @@ func (p *played) keyFrom(r *runner, fresh string) string {
 	return fresh
 }
 
-// differing returns a request that differs from op in one relation (a kind of difference, by its id change): another member of the body, or what the
-// relation's own function changes. It returns nil if the relation cannot be applied to op.
+// differing returns a request that differs from op in one relation (a kind of difference, by its id change): its body member has the value two in the
+// place of one, where "" means that the member is missing; or the relation's own function changes the request. It returns nil if the relation cannot
+// be applied to op.
 func (p *played) differing(x *trial, op *operation, change string) *operation {
 	rel, possible := x.r.related[change], true
 	return op.with(func(dup *operation) {
@@ -212,7 +215,7 @@ func (p *played) single(x *trial, at int) {
 	send := &sent{act: at, change: a.change, op: op, again: p.given()}
 	once := func() *answer { return p.send(x, a, op, "", p.note(x.r, at)) }
 	if send.again && a.ends == "" {
-		send.answer = x.untilBy(once, min(x.r.o.Settle, time.Second), true)
+		send.answer = x.untilBy(once, min(x.r.o.Settle, time.Second), true) // true: also past server errors
 	} else {
 		send.answer = x.pastLimit(op, once)
 	}
@@ -224,8 +227,9 @@ func (p *played) given() bool {
 	return slices.ContainsFunc(p.sends, func(s *sent) bool { return s.change == "" && s.outcome() })
 }
 
-// resolve repeats the first request at the end, until it has an outcome. Without one it repeats the changed requests that may have come first under
-// the key, and so may hold it; one with a key of its own (apart) cannot have.
+// resolve repeats the first request at the end, until it has an outcome, for Options.Settle at most. Without one it repeats the changed requests that
+// may have come first under the key, and so may hold it, each for a second at most (patient is false); one with a key of its own (apart) cannot have.
+// A server error ends the wait only where a request was made to fail.
 func (p *played) resolve(x *trial) {
 	last := move{copies: 1}
 	ask := func(change string, patient bool) *sent {
@@ -238,7 +242,7 @@ func (p *played) resolve(x *trial) {
 		settled := p.fails == "" && (s.again || !p.mayFail()) // a server error is no outcome then
 		waiting := func(a *answer) bool {
 			crashed := p.fails == "crash" && a.closed()
-			return open(a) && !crashed || settled && a.kind == broken
+			return open(a) && !crashed || settled && a.kind == broken // open: in progress, or no answer
 		}
 		s.answer = x.while(waiting, func() *answer { return p.send(x, last, op, "", p.note(x.r, len(p.acts))) }, limit)
 		return s
@@ -249,7 +253,7 @@ func (p *played) resolve(x *trial) {
 	}
 	for _, change := range p.changes() {
 		switch x.r.related[change].bearing {
-		case other, either, free:
+		case other, either, free: // one that may hold the key
 			p.sends = append(p.sends, ask(change, false))
 		}
 	}

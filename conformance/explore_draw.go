@@ -18,8 +18,8 @@ type drawer struct {
 // drawTries is the most draws for one number, if sequences hold an earlier finding.
 const drawTries = 20
 
-// draw returns the random sequence with this number, the same for the same seed; nil if every draw holds an earlier finding. Of three sequences two
-// have many changes of the request and few ways of sending, to meet all pairs soon; one is short and free.
+// draw returns the random sequence with this number, the same for the same seed; nil if each of drawTries draws holds an earlier finding. Of three
+// sequences two have many changes of the request and few ways of sending, to meet all pairs soon; one is short and free.
 func (d *drawer) draw(number int) *sequence {
 	ways, changes := d.pools()
 	pool := slices.Concat(ways, changes)
@@ -118,7 +118,8 @@ func (d *drawer) pools() (ways, changes []string) {
 	return ways, changes
 }
 
-// isWay reports whether a relation is a way of sending, and no change of the request.
+// isWay reports whether a relation is a way of sending (its form on the wire, or its course: time and manner), and no change of the request. A first
+// request that fails (failsFirst) counts as a way.
 func (d *drawer) isWay(id string) bool {
 	return d.known[id].bearing == sameForm || d.known[id].bearing == course || id == failsFirst
 }
@@ -168,7 +169,8 @@ func (d *drawer) holdsFound(s *sequence) bool {
 }
 
 // mix adds one randomly drawn difference to a sequence of requests. id names it: a form of the request on the wire, a repeat, a pause, an overlap, a
-// client that leaves, or a failure of the server.
+// client that leaves, or a failure of the server. The part of a move is the time before it, as a part of the slow operation's work: over 1, it comes
+// after the end.
 func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 	switch {
 	case d.known[id].bearing == sameForm:
@@ -207,8 +209,8 @@ func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 	}
 }
 
-// meet moves the changed requests, in three of four sequences, so that they arrive while the server works on the first one. It does nothing if the
-// first act is a changed request.
+// meet moves the changed requests, in three of four sequences, so that they arrive early while the server works on the first one (beside, at a part
+// of the work under a quarter). Requests whose client leaves (ends) stay. It does nothing if the first act is a changed request.
 func (d *drawer) meet(s *sequence, random *rand.Rand) {
 	if random.IntN(4) == 0 || s.acts[0].change != "" {
 		return
@@ -298,8 +300,9 @@ func (d *drawer) form(s *sequence, id string, random *rand.Rand) {
 	}
 }
 
-// leave puts a request into the sequence whose client hangs up before the answer: in front of all others, or anywhere. id is the kind of
-// its end; with slow, the work takes long enough to hang up during it.
+// leave puts a request into the sequence whose client hangs up before the answer: in front of all others, or anywhere. id is the kind of its end.
+// With slow, the work takes long enough to hang up during it; beside means that it is sent while the act before it is at work, which the first act
+// cannot be.
 func (d *drawer) leave(s *sequence, id string, random *rand.Rand) {
 	s.slow = s.slow || d.delays && random.IntN(2) == 0
 	at := 0
@@ -323,7 +326,8 @@ func (d *drawer) later(s *sequence, random *rand.Rand) *move {
 	return a
 }
 
-// differ puts one or two requests with a difference into the sequence, sometimes while the act before is at work. id names the difference.
+// differ puts one or two requests with a difference into the sequence, sometimes while the act before is at work (beside), which the first act cannot
+// be. id names the difference. The part of a move is the time before it, as a part of the slow operation's work.
 func (d *drawer) differ(s *sequence, id string, random *rand.Rand) {
 	beside := random.IntN(4) == 0
 	s.slow = s.slow || beside && d.delays

@@ -108,7 +108,8 @@ func (p *played) freedomOf(first, s *sent) freedom {
 // or an outcome of its own, at least two of these.
 func (b bearing) isFree() bool { return b == either || b == apart || b == free }
 
-// judgeFreedoms warns if the server treats a kind of difference in this sequence otherwise than it did in several others.
+// judgeFreedoms warns if the server treats a kind of difference in this sequence otherwise than it did in several others (elsewhere): it may choose,
+// but once for all. A refusal counts only if the same request is accepted under a fresh key. It warns once.
 func (j judgement) judgeFreedoms(elsewhere freedoms) {
 	for _, o := range j.observe() {
 		before, settled := elsewhere.settled(o.change)

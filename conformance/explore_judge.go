@@ -76,7 +76,7 @@ func (j judgement) judgeOutcomes(change string) {
 			first = s
 		default:
 			if same, known := sameOutcome(first.answer, s.answer); known && !same {
-				j.trial.proved = true
+				j.trial.proved = true // it stays a failure, even if no later run fails
 				j.trial.wantOrHarm(j.trial.twoNames(j.play.op), false, "one outcome of one request", "%s, and %s", first, s)
 				return
 			}
@@ -137,8 +137,9 @@ func (p *played) formsOf(s *sent) []string {
 // means the repeat at the end; its client stays.
 func (p *played) endsEarly(at int) bool { return at < len(p.acts) && p.acts[at].ends != "" }
 
-// judgeChange checks requests that differ from the first one in a relation, a kind of difference. The relation's bearing is the behaviour of a correct
-// server: the same outcome, one of its own, or a refusal. Without an outcome of both requests there is nothing to compare.
+// judgeChange checks requests that differ from the first one in a relation, a kind of difference. The relation's bearing is the behaviour of a
+// correct server: the first outcome or a refusal (either), a refusal (other), a refusal or an outcome of its own (apart), any of these (free).
+// Without an outcome of both requests there is nothing to compare.
 func (j judgement) judgeChange(change string) {
 	rel := j.trial.r.related[change]
 	first, ok := j.play.outcomeOf("")
@@ -149,15 +150,15 @@ func (j judgement) judgeChange(change string) {
 	same, known := sameOutcome(first.answer, differing.answer)
 	switch {
 	case rel.bearing == either && known && !same:
-		j.trial.proved = true
+		j.trial.proved = true // it stays a failure, even if no later run fails
 		j.trial.wantOrHarm(j.trial.twoNames(j.play.op), false, "the outcome of the first request, or a refusal", "%s, and %s", first, differing)
 	case rel.bearing == either:
-	case !known && !differing.replayed && !first.replayed && !j.oneEffect():
+	case !known && !differing.replayed && !first.replayed && !j.oneEffect(): // nothing shows that both had one outcome
 		if rel.bearing == other {
 			j.trial.wantOrHarm(twice, false, "a refusal", "%s, and %s", first, differing)
 		}
 	case known && !same && rel.bearing == other:
-		j.trial.proved = true
+		j.trial.proved = true // it stays a failure, even if no later run fails
 		j.trial.wantOrHarm(j.trial.twoNames(j.play.op), false, "a refusal", "%s, and %s", first, differing)
 	case known && !same:
 	case rel.bearing == other && rel.level == LevelShould:
@@ -237,7 +238,7 @@ func (j judgement) judgeOthers() {
 			continue
 		}
 		if !j.trial.isOwn(s) {
-			j.trial.proved = true
+			j.trial.proved = true // it stays a failure, even if no later run fails
 			j.trial.wantOrHarm(lost, false, "an outcome of another operation's own", "%s of another reference for an operation with another key and body", s.answer)
 			return
 		}
@@ -277,13 +278,13 @@ func (j judgement) judgeCount() {
 	}
 }
 
-// mostEffects returns the most effects of a correct server: none if all was refused, else one,
-// and one for each operation of its own.
+// mostEffects returns the most effects of a correct server: none if all was refused, else one, and one more for each kind of difference that may make a
+// request an operation of its own. Where the profile has no keys for its method (unprotected), each send of it may have an effect.
 func (j judgement) mostEffects() int {
 	most, extra := 0, map[string]int{}
 	for _, s := range j.play.sends {
 		refusal := s.status >= 400 && s.status < 500 && s.kind != busy
-		if refusal || j.play.endsEarly(s.act) && j.play.acts[s.act].ends == "cut" {
+		if refusal || j.play.endsEarly(s.act) && j.play.acts[s.act].ends == "cut" { // cut off in its body
 			continue
 		}
 		if b := j.trial.r.related[s.change].bearing; s.change != "" && (b == apart || b == free) && s.change != failsFirst {

@@ -9,7 +9,8 @@ import (
 // Requests of a sequence that meet each other: while one is at work, and at once.
 
 // overlap sends a group of acts (steps of the sequence that meet) with a slow first one: the others come while it is at work. All have ended when it
-// returns. gate is that of the slow operation, by which the suite holds it at work; overlap releases it.
+// returns. gate is that of the slow operation, by which the suite's own handler holds it at work; overlap releases it. For another server
+// gate.entered is nil, and each act waits for its part of the work (Options.Hold). The lanes "1" and "2" label the requests in the report.
 func (p *played) overlap(x *trial, first, end int, gate *gate) {
 	again := p.given()
 	lead := p.launch(x, first, "1", again)
@@ -19,7 +20,7 @@ func (p *played) overlap(x *trial, first, end int, gate *gate) {
 		all = append(all, p.launch(x, first, "1", again))
 	}
 	if gate.entered != nil {
-		x.awaitEntry(gate, &sending{over: lead.over}, x.r.o.Hold)
+		x.awaitEntry(gate, &sending{over: lead.over}, x.r.o.Hold) // it reads over alone
 	}
 	for at := first + 1; at < end; at++ {
 		if p.acts[at].pause {
@@ -87,7 +88,7 @@ func (p *played) atOnce(x *trial, first, end int) {
 			op := p.as[a.change]
 			l.load(formed(op, a.forms), framingOf(a.forms))
 			l.note = p.note(x.r, at)
-			l.write(1)
+			l.write(1) // all but the last byte
 			gates = append(gates, l)
 			all = append(all, &launched{sent: &sent{act: at, change: a.change, op: op}, over: make(chan struct{})})
 		}
@@ -96,7 +97,7 @@ func (p *played) atOnce(x *trial, first, end int) {
 	for i, l := range gates {
 		wait.Go(func() {
 			defer close(all[i].over)
-			l.write(0)
+			l.write(0) // the last byte
 			all[i].answer = p.receive(x, l, move{})
 		})
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 // shorten returns a shortest failed attempt, starting from a: if any one of its parts is left out, its sequence does not fail in tries plays (two at
-// least where requests meet). It stops early at shrinksMax shorter sequences, at pursuitMax requests, and when ctx ends.
+// least where requests meet). It stops early at shrinksMax shorter sequences, at pursuitMax requests, and when ctx ends. A fault with the relation
+// "amount", another number, explains those that it covers, and so may stand for them.
 func (s *search) shorten(ctx context.Context, a *attempt, tries int) *attempt {
 	best, shrinks, most := a, 0, s.spent.Load()+pursuitMax
 	for again := true; again; {
@@ -75,7 +76,7 @@ func (s *sequence) shorter(amount []string) []*sequence {
 }
 
 // plainer returns copies of the sequence in which one property of the act at an index is taken out or made smaller. The search tries them to find the
-// shortest sequence that still fails.
+// shortest sequence that still fails. amount lists the relations (kinds of differences) for which "amount", another number, may stand.
 func (s *sequence) plainer(at int, amount []string) []*sequence {
 	var all []*sequence
 	less := func(applies bool, change func(*move)) {

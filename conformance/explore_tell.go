@@ -99,8 +99,9 @@ func explainedID(ids []string) string {
 	return exploredIDs + strings.Join(ids, togetherWith)
 }
 
-// finding returns a fault that the search has found as a case of the report. ids names its relations, the kinds of differences
-// between the requests that together show it; the case's rule is made of theirs. No relation stands for "repeat".
+// finding returns a fault that the search has found as a case of the report. ids names its relations, the kinds of differences between the requests
+// that together show it; the case's rule is made of theirs. No relation stands for "repeat". Impact and fix are those of the last relation with
+// another request (other, apart); ownLoss says that they fit a success told of what never happened (the harm lost).
 func (r *runner) finding(ids []string) Case {
 	if len(ids) == 0 {
 		ids = []string{"repeat"}

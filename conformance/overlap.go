@@ -100,7 +100,8 @@ func (x *trial) holding(try func(hold time.Duration) bool) {
 }
 
 // tryOverlap makes one try to send a request and duplicates (followers) that arrive while the server works on it. v holds the answers. proved is
-// false if they may not have overlapped: a request of less than three quarters of hold was not slow. All of them have ended when it returns.
+// false if they may not have overlapped: a request of less than three quarters of hold was not slow. All of them have ended when it returns. gate
+// holds the operation at work in the suite's own handler; for another server gate.entered is nil, and only the time tells when it is at work.
 func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*operation) (v *overlap, proved bool) {
 	v = &overlap{op: x.newOperation(), hold: hold}
 	gate := x.r.steering.hold(v.op, hold)

@@ -155,8 +155,8 @@ type act struct {
 	reply  *reply // nil: the handler's own answer
 }
 
-// enter returns the behaviour that the case has ordered for the next request with this reference, and removes it from the list. It tells the case, by
-// the gate's entered, that the request has arrived.
+// enter returns the behaviour that the case has ordered for the next request with this reference, and counts off its failures and crashes. It tells
+// the case, by the gate's entered, that the first request has arrived. times below zero means failures without end.
 func (s *ownHandler) enter(ref string) act {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (s *ownHandler) count(ref string) int {
 // effect counts an effect and answers with it, or with the reply that the case has set if that is not nil.
 func (s *ownHandler) effect(w http.ResponseWriter, ref string, with *reply) {
 	made := s.count(ref)
-	id, visit := "effect_"+strconv.Itoa(made), strconv.Itoa(7919*made)
+	id, visit := "effect_"+strconv.Itoa(made), strconv.Itoa(7919*made) // another number for each cookie
 	if with == nil {
 		with = &reply{
 			status: http.StatusCreated, body: fmt.Appendf(nil, `{"id":%q,"reference":%q}`, id, ref),

@@ -108,7 +108,8 @@ func formRelations() []relation {
 	}
 }
 
-// courseRelations returns the differences in time and in the manner of sending: repeats, pauses, overlaps, clients that leave, failures.
+// courseRelations returns the differences in time and in the manner of sending: repeats, pauses, overlaps, clients that leave, failures. All of them
+// have the first outcome (course). words describes such a request in the report.
 func courseRelations() []relation {
 	step := func(id, words, rule string, needs ...Need) relation {
 		return relation{id: id, words: words, rule: rule, bearing: course, level: LevelSafety, needs: needs}
@@ -132,7 +133,9 @@ func courseRelations() []relation {
 	}
 }
 
-// bodyRelations returns the differences that give a body another meaning. A fault with the first, "amount", explains faults with all others.
+// bodyRelations returns the differences that give a body another meaning: id, words for the report, the member that differs, its two values as JSON
+// ("" means that it is missing), and the ids of relations whose faults a fault with this one explains. A fault with the first, "amount", explains
+// faults with all others: it has no member, and raises each number in the body.
 func bodyRelations() []relation {
 	nested := func(depth int, leaf string) string {
 		return strings.Repeat(`{"in":`, depth) + leaf + strings.Repeat("}", depth)
@@ -162,8 +165,9 @@ func bodyRelations() []relation {
 	return all
 }
 
-// differs returns a relation: a JSON member has another value than in the first request. one and two are the two values as JSON; "" means that the
-// member is missing.
+// differs returns a relation: a JSON member has another value than in the first request. words names the difference in the report. one and two are
+// the two values as JSON; "" means that the member is missing. covers lists the ids of other relations whose faults a fault with this one explains,
+// so that the search leaves them out.
 func differs(id, words, member, one, two string, covers ...string) relation {
 	return relation{
 		id: id, words: "with " + words, rule: "A request with " + words + " is another one: it is refused under the key, and has no effect.",
@@ -192,7 +196,8 @@ func changeNumbers(r *runner, op *operation) bool {
 	return string(op.body) != before
 }
 
-// spellingRelations returns the differences in the spelling of a body, which do not change its meaning, and in details of it.
+// spellingRelations returns the differences in the spelling of a body, which do not change its meaning, and in details of it. A server may take such
+// a request for the same one, or refuse it (either). one and two are the two values of a member as JSON; "" means that it is missing.
 func spellingRelations() []relation {
 	spelled := func(id, words string, change func(*runner, *operation) bool) relation {
 		return relation{
@@ -212,7 +217,8 @@ func spellingRelations() []relation {
 	)
 }
 
-// detailRelations returns the differences in a body that servers often take for none, such as upper and lower case.
+// detailRelations returns the differences in a body that servers often take for none, such as upper and lower case: id, words for the report, the
+// member that differs, and its two values as JSON. A server that misses one is warned only (LevelShould).
 func detailRelations() []relation {
 	all := []relation{
 		differs("text-case", "a text in another case", "code", `"Blue"`, `"blue"`), differs("text-blank", "a blank at the end of a text", "label", `"blue"`, `"blue "`),

@@ -8,7 +8,8 @@ import (
 )
 
 // apartRelations returns the differences beside the body: path, method, caller, and keys that are nearly the same. Such a request is another
-// operation.
+// operation (apart), or, where a server may choose, the same (free). change makes the difference; false means that it cannot. keyed takes two
+// functions: key returns the first request's key from a fresh one (nil: that itself), changed the key of the differing request from it.
 func apartRelations() []relation {
 	apartFrom := func(id, words string, change func(*runner, *operation) bool, needs ...Need) relation {
 		return relation{
@@ -25,13 +26,13 @@ func apartRelations() []relation {
 		rel.key = key
 		return rel
 	}
-	either := func(id, words string, change func(*runner, *operation) bool) relation {
+	mayBeSame := func(id, words string, change func(*runner, *operation) bool) relation {
 		rel := apartFrom(id, words, change)
 		rel.bearing = free
 		rel.rule = "A request " + words + " is the same operation, refused, or one of its own: the first one keeps its one effect and its outcome."
 		return rel
 	}
-	failing := either(failsFirst, "that fails with 500", func(r *runner, op *operation) bool {
+	failing := mayBeSame(failsFirst, "that fails with 500", func(r *runner, op *operation) bool {
 		r.steering.fail(op, http.StatusInternalServerError, 0)
 		return true
 	})
@@ -48,8 +49,8 @@ func apartRelations() []relation {
 			func(key string) string { return key[:len(key)-1] + "b" }),
 		keyed("key-digits", "of digits with another last one", digitsOnly, func(key string) string { return key[:len(key)-1] + "8" }),
 		keyed("key-encoded", "with a letter for its code in URLs", func(fresh string) string { return fresh + "%41" }, func(key string) string { return strings.TrimSuffix(key, "%41") + "A" }),
-		either("query", "with a query", func(_ *runner, op *operation) bool { op.addQuery("explored=1"); return true }),
-		either("content-type", "with a charset in its Content-Type", func(_ *runner, op *operation) bool { op.contentType += "; charset=utf-8"; return true }),
+		mayBeSame("query", "with a query", func(_ *runner, op *operation) bool { op.addQuery("explored=1"); return true }),
+		mayBeSame("content-type", "with a charset in its Content-Type", func(_ *runner, op *operation) bool { op.contentType += "; charset=utf-8"; return true }),
 	}
 }
 

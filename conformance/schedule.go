@@ -8,10 +8,9 @@ import (
 	"sync"
 )
 
-// schedule runs the chosen cases until each has its result in r.progress. Cases that
-// others depend on run first, one at a time; most run beside each other; then those that must
-// be alone; at last those that stop the target or make it forget. Failures are tried again by
-// themselves between these phases.
+// schedule runs the chosen cases until each has its result in r.progress. Cases that others depend on run first, one at a time; most run beside each
+// other; then those that must be alone; at last those that stop the target or make it forget. Cases with long waits that disturb no other (early) run
+// beside all of these. Failures are tried again by themselves between these phases.
 func (r *runner) schedule(ctx context.Context, chosen []Case) {
 	r.progress.choose(chosen)
 	required, others, alone, disruptive := r.phases(chosen)
@@ -19,13 +18,13 @@ func (r *runner) schedule(ctx context.Context, chosen []Case) {
 	for _, c := range early {
 		r.trials.Go(func() { r.performEarly(ctx, &c) })
 	}
-	r.serial(ctx, required, false)
+	r.serial(ctx, required, false) // false: a case that waits for long lets the next one begin
 	r.beside(ctx, others)
 	r.trials.Wait()
 	r.confirm(ctx, slices.Concat(required, early, others))
 	r.serial(ctx, alone, false)
 	r.trials.Wait()
-	r.serial(ctx, disruptive, true)
+	r.serial(ctx, disruptive, true) // true: one ends before the next begins
 	r.trials.Wait()
 	r.confirm(ctx, slices.Concat(alone, disruptive))
 }
@@ -91,13 +90,14 @@ func (r *runner) beside(ctx context.Context, cases []Case) {
 	for _, c := range cases {
 		left := make(chan struct{})
 		all.Go(func() { <-left })
-		r.launch(ctx, c, slots, func() { close(left) }, false, false)
+		r.launch(ctx, c, slots, func() { close(left) }, false, false) // neither keeps its slot in waits, nor do others depend on it
 	}
 	all.Wait()
 }
 
 // launch starts a goroutine that waits for the cases in c.After, takes a slot (the permission to disturb others), and runs the case. It calls left
-// once, when the slot is given back. required is that of perform. launch does not block; r.trials counts the goroutine.
+// once, when the slot is given back; with sticky that is at the case's end. required: other cases depend on this one (see perform). launch does not
+// block; r.trials counts the goroutine.
 func (r *runner) launch(ctx context.Context, c Case, slots chan struct{}, left func(), sticky, required bool) {
 	r.trials.Go(func() {
 		r.progress.await(&c)

@@ -112,16 +112,16 @@ func (x *trial) noServerError(a *answer, expected, format string, args ...any) b
 	return x.judge(errored, a.status < 500, VerdictFail, expected, format, args...)
 }
 
-// wantOrHarm checks that harm h did not happen: ok is true if it did not. A missed check of a
-// safety harm always fails the case and counts as proved; others fail by the case's level,
-// with a failure in place of a mere observation. It returns ok.
+// wantOrHarm is a check: if ok is false, harm h (the damage to a customer) has happened. A missed check of a safety harm always fails the case and
+// counts as proved; others fail by the case's level, with a failure in place of a mere observation. expected is a noun phrase for the report; format
+// and args say what was seen. It returns ok.
 func (x *trial) wantOrHarm(h harm, ok bool, expected, format string, args ...any) bool {
 	verdict := missed(x.c.Level)
 	if consequences()[h].level == LevelSafety || verdict == VerdictSeen {
 		verdict = VerdictFail
 	}
 	if !ok && consequences()[h].level == LevelSafety {
-		x.proved = true
+		x.proved = true // it stays a failure, even if no later run fails
 	}
 	return x.judge(h, ok, verdict, expected, format, args...)
 }
@@ -142,7 +142,7 @@ func (x *trial) judge(h harm, ok bool, verdict Verdict, expected, format string,
 	if x.worstMiss.verdict == "" || heavier(verdict, c.level, x.worstMiss.verdict, x.worstMiss.level) {
 		x.expected, x.actual, x.worstMiss = expected, actual, miss{verdict, c}
 		x.mu.Lock()
-		x.sent.show()
+		x.sent.show() // the report marks the requests that show it
 		x.mu.Unlock()
 	}
 	x.find(verdict, "expected "+expected+", saw "+actual)

@@ -32,7 +32,9 @@ const (
 )
 
 // PlanVolume returns the numbers of operations and requests that a run with these options and Volume would send. It divides Options.MaxEffects and
-// MaxRequests among the cases by fixed parts, and sends nothing.
+// MaxRequests among the cases by fixed parts, and sends nothing. Parts: fresh keys (keys) and repeats of some (repeats), other bodies under a few
+// keys (owners), large bodies, keys repeated after a pause (aged), keys beside one at work (besides), and connections with connectionRound requests
+// each, the last of which is a repeat.
 func PlanVolume(o Options) VolumePlan {
 	o = o.withDefaults()
 	effects := o.MaxEffects

@@ -131,7 +131,8 @@ func volumeLocks(v volumeRun) {
 	}
 }
 
-// volumeConnections sends operations of several kinds, callers and sizes on each of many connections. Each answer must be about its own request.
+// volumeConnections sends operations of several kinds, callers and sizes on each of many connections, Options.Parallel of these at a time. Each
+// answer must be about its own request. The last request on a connection repeats the first.
 func volumeConnections(v volumeRun) {
 	var rounds [][]*operation
 	for range v.plan.connections {
@@ -203,7 +204,7 @@ func (v volumeRun) alongOne(ops []*operation) []*flooded {
 		l.write(0)
 		a := l.receive()
 		if a.header.Get("Connection") == "close" {
-			l.err = errLeft
+			l.err = errLeft // the server closes it: the next one opens another
 		}
 		dup := *l
 		all = append(all, &flooded{op: op, l: &dup, answer: a})
@@ -222,7 +223,7 @@ func (v volumeRun) judgeAlong(along []*flooded) bool {
 	for _, f := range along {
 		if f.outcome() && !v.trial.isOwn(&sent{op: f.op, answer: f.answer}) {
 			show()
-			v.trial.proved = true
+			v.trial.proved = true // it stays a failure, even if no later run fails
 			return v.trial.wantOrHarm(lost, false, "an outcome of its own for each request", "%s of another request", f)
 		}
 	}
@@ -238,7 +239,7 @@ func (v volumeRun) judgeAlong(along []*flooded) bool {
 	same, known := sameOutcome(first.answer, last.answer)
 	if first.outcome() && last.outcome() && known && !same {
 		show()
-		v.trial.proved = true
+		v.trial.proved = true // it stays a failure, even if no later run fails
 		return v.trial.wantOrHarm(v.trial.twoNames(first.op), false, "the first outcome for its repeat", "%s, and then %s", first, last)
 	}
 	if v.trial.counts() && first.outcome() {

@@ -27,7 +27,8 @@ type way struct {
 }
 
 // ways returns the known ways in which servers take a key and a body, such as another header, the most frequent first. They are tried if the first
-// plain operation is refused.
+// plain operation is refused, those first that have one of their words in the refusal. flags are the command's flags for a way; change puts it into
+// the options, and returns false if they say otherwise already. reads: the server may read the body now, so that another refusal is progress.
 func ways() []way {
 	all := []way{headerWay("X-Idempotency-Key"), {
 		flags: "--key-quoted", words: []string{"quot", "structured", "sf-string"},
@@ -184,10 +185,9 @@ func (r *runner) probesAllowed() int {
 	return min(probesMax, r.o.MaxEffects)
 }
 
-// findWayIn tries other ways to send an operation after the refusal a, until one succeeds, and
-// leaves that way in r.o. If a way leads to another refusal, the next ways are tried on top of
-// it. It returns the successful operation with its answer; nil means none was found, and r.o
-// is as before. It must run before the first case, alone.
+// findWayIn tries other ways to send an operation after the refusal a, until one succeeds, and leaves that way in r.o. If a way leads to another
+// refusal (by its status or, for a way by which the server may read the body, by its text), the next ways are tried on top of it. It returns the
+// successful operation with its answer; nil means none was found, and r.o is as before. It must run before the first case, alone.
 func (x *trial) findWayIn(a *answer) (*operation, *answer) {
 	if !findable(a) {
 		return nil, nil

@@ -135,5 +135,5 @@ func (r *recorded) found(ctx context.Context) (a answer, again bool, err error) 
 		return a, false, err
 	}
 	n, err := update.RowsAffected()
-	return wait(), n == 1, err
+	return wait(), n == 1, err // 0: another request has taken it over in between
 }

@@ -34,13 +34,14 @@ type record struct {
 	answer  *httptest.ResponseRecorder // nil while the request is at work
 }
 
-// newLayer returns a correct layer of idempotency keys before a service. unchunked refuses bodies without Content-Length.
+// newLayer returns a layer of idempotency keys before a service. With unchunked it has a deliberate fault: a repeat in chunks is executed. Otherwise
+// it is correct.
 func newLayer(unchunked bool) *layer {
 	return &layer{service: strangers.NewService(), unchunked: unchunked, lock: strangers.NewLock(), known: map[string]*record{}}
 }
 
-// ServeHTTP executes the first request of a key, and answers repeats with its answer; 409
-// during the work, 422 for another request. Requests without a key and GET pass.
+// ServeHTTP executes the first request of a key, and answers repeats with its answer; 409 during the work, 422 for another request. Requests without
+// a key and GET pass. The deliberate fault (unchunked): chunked requests are always executed.
 func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get("Idempotency-Key")
 	if key == "" || r.Method == http.MethodGet {
