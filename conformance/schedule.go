@@ -10,7 +10,7 @@ import (
 
 // schedule runs the chosen cases until each has its result in r.progress. Cases that others depend on run first, one at a time; most run beside each
 // other; then those that must be alone; at last those that stop the target or make it forget. Cases with long waits that disturb no other (early) run
-// beside all of these. Failures are tried again by themselves between these phases.
+// beside the first two of these groups. Failures are tried again by themselves between the groups.
 func (r *runner) schedule(ctx context.Context, chosen []Case) {
 	r.progress.choose(chosen)
 	required, others, alone, disruptive := r.phases(chosen)
@@ -90,7 +90,7 @@ func (r *runner) beside(ctx context.Context, cases []Case) {
 	for _, c := range cases {
 		left := make(chan struct{})
 		all.Go(func() { <-left })
-		r.launch(ctx, c, slots, func() { close(left) }, false, false) // neither keeps its slot in waits, nor do others depend on it
+		r.launch(ctx, c, slots, func() { close(left) }, false, false) // it gives its slot back in waits, and a failure is confirmed later
 	}
 	all.Wait()
 }

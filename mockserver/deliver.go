@@ -123,8 +123,8 @@ func (s *Server) hang(x *exchange) {
 	s.cut(x, false)
 }
 
-// slow writes the body in about slowBodyPieces pieces over the Delay of the fault. If the client leaves or the server
-// closes before the end, it panics with http.ErrAbortHandler.
+// slow writes the body in about slowBodyPieces pieces over the Delay of the fault. whole turns false if the client leaves or the server closes before
+// the end; slow then panics with http.ErrAbortHandler, which closes the connection. The end of the answer is noted just before its last piece.
 func (s *Server) slow(x *exchange, a *keylayer.Answer) {
 	total := x.fault.Delay
 	if total == 0 {
@@ -237,8 +237,8 @@ func (s *Server) killIdle(x *exchange, a *keylayer.Answer) {
 	}
 }
 
-// lastRequest reads one more request of the hijacked connection of x, counts it as a send without an answer, and
-// closes the connection. It blocks until a request arrives or conn is closed by the client or by Server.Close.
+// lastRequest reads one more request of the hijacked connection of x, counts it as a send without an answer, and closes the connection. A request of
+// a method without effects is not counted. It blocks until a request arrives or conn is closed by the client or by Server.Close.
 func (s *Server) lastRequest(x *exchange, conn net.Conn, from *bufio.Reader) {
 	r, err := http.ReadRequest(from)
 	if err != nil {

@@ -40,8 +40,10 @@ func fits(pattern, path string) bool {
 	return true
 }
 
-// body returns the unsigned body of the event of x; nil if it cannot be written, since an amount is no number. The
-// caller holds mu.
+// body returns the unsigned body of the event (webhook) about the effect of x; nil if it cannot be written, since an amount is no number. The fields
+// of w and p are JSON pointers to the places of an event's parts, "" for a part that the API does not have. w.Type may have several pointers, for the
+// parts of the type between its dots; p.Where has fixed values. The fault EventOther says the wrong environment (live or test). The signature of
+// adyen has its place in the body; it is filled in later. The caller holds mu.
 func (e *events) body(w *profile.Webhook, p *profile.EventProof, x *exchange, fault EventFault) []byte {
 	request := keylayer.AsJSON(x.Request, x.Body)
 	event, whole := map[string]any{}, map[string]any{}

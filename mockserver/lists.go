@@ -31,8 +31,8 @@ type listStyle struct {
 	answer  func(path string, resources []any, lastID string) map[string]any // the body of a page; lastID is empty on the last page
 }
 
-// listStyleOf returns how the API of a profile lists its resources on a GET: the parameters and the form of the answer. It returns false if the mock
-// has no lists for it.
+// listStyleOf returns how the API of a profile lists its resources on a GET: the parameters (limit is the default of one), stamp, which adds the
+// members that the API sets itself, and the form of the answer; lastID is "" on the last page. It returns false if the mock has no lists for it.
 func listStyleOf(p *profile.Profile) (listStyle, bool) {
 	switch p.Name {
 	case profile.StripeV1().Name:

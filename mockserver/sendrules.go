@@ -150,8 +150,9 @@ func (w *sendRules) identify(seen *observation) {
 	}
 }
 
-// examine checks a send against the history of its key (earlier sends with it) by the rules for clients, and adds it to the history. request shares
-// the body's memory; only the first of a key is copied. The lock is held.
+// examine checks a send against the history of its key (earlier sends with it) by the rules for clients, and adds it to the history. A rule on sends
+// after an answer applies only if the sender is known to have read that (HasRead). earlySlack allows for inexact timers. request shares the body's
+// memory; only the first of a key is copied. The lock is held.
 func (w *sendRules) examine(seen *observation, request image) {
 	history := w.keys[seen.Key]
 	if history == nil {
@@ -227,8 +228,9 @@ func (w *sendRules) answered(seen *observation, a *keylayer.Answer, whole bool) 
 	seen.InProgress = keylayer.MatchesAny(p.InProgress, a)
 }
 
-// finish completes a send and tells the referee; a second call has no effect. Overlaps are judged here, since only
-// now it is known whether the client had left before it sent again.
+// finish completes a send and tells the referee; a second call has no effect. Overlaps are judged here, since only now it is known whether the client
+// had left before it sent again. It updates the history of the key: counted (the server may have acted on a send), uncertain (an answer was lost),
+// last (the latest whole answer) and final (the first one after which another send is a waste).
 func (w *sendRules) finish(seen *observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

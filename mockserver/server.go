@@ -116,8 +116,9 @@ func (s *Server) Reset() {
 	}
 }
 
-// ServeHTTP handles one request. It panics with http.ErrAbortHandler to cut the connection: by a fault, or after
-// Close.
+// ServeHTTP handles one request: one to a control path, for a token, to undo, of a method without effects, or a send, in this order. It panics with
+// http.ErrAbortHandler to cut the connection: by a fault, or after Close. arrived is the request as it came, before the prefix of a redirect was
+// taken off its path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		panic(http.ErrAbortHandler)
@@ -180,9 +181,9 @@ type exchange struct {
 	process *process            // that handles it
 }
 
-// receive reads the whole body, counts the send, and sets x.Body, x.Key, x.seen and x.fault. The caller must then
-// call rules.finish(x.seen). False: the body was too large or did not arrive whole, the error is answered, and
-// nothing was counted.
+// receive reads the whole body, counts the send, and sets x.Body, x.Key, x.seen (the record of this send) and x.fault. The caller must then call
+// rules.finish(x.seen). False: the body was too large or did not arrive whole, the error is answered, and nothing was counted. The functions of Bug
+// are those of a deliberate bug; they are nil in a correct server.
 func (s *Server) receive(x *exchange) bool {
 	body, err := io.ReadAll(http.MaxBytesReader(x.plainWriter(), x.Request.Body, s.cfg.MaxRequestBytes))
 	if err != nil {
@@ -208,7 +209,8 @@ func (s *Server) receive(x *exchange) bool {
 	return true
 }
 
-// play lets a received request meet its fault, such as a lost answer, before or after it is handled, and answers it or cuts the connection.
+// play lets a received request meet its fault, such as a lost answer, before or after it is handled, and answers it or cuts the connection. The
+// functions of Bug are those of a deliberate bug; they are nil in a correct server.
 func (s *Server) play(x *exchange) {
 	if x.fault.before() {
 		s.refuse(x)
@@ -224,7 +226,7 @@ func (s *Server) play(x *exchange) {
 		}()
 	}
 	a, claim := s.handle(x)
-	s.arriveLate(x.seen.Key)
+	s.arriveLate(x.seen.Key) // requests with this key that the fault Late has kept back
 	if x.fault.Kind == Duplicate {
 		s.duplicate(x)
 	}
@@ -235,8 +237,9 @@ func (s *Server) play(x *exchange) {
 	s.deliver(x, a)
 }
 
-// run executes the request in the service and counts its effect; it returns the answer. It goes on when the client leaves, and ends when the server
-// restarts or closes. A panic of the handler becomes a 500; http.ErrAbortHandler is passed on. The key layer calls it with the key claimed.
+// run executes the request in the service and counts its effect, unless the answer is a refusal; it returns the answer. It goes on when the client
+// leaves, and ends when the server restarts or closes (x.process). A panic of the handler becomes a 500; http.ErrAbortHandler is passed on. The key
+// layer calls it with the key claimed. s.own is the mock's own service; nil if Config.Handler is set.
 func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.Request.Context()))
 	defer cancel()
@@ -274,7 +277,8 @@ func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	return a
 }
 
-// safe answers a request of a method without effects, such as GET: no key is looked at, no fault is met, and nothing is counted.
+// safe answers a request of a method without effects, such as GET: no key is looked at, no fault is met, and nothing is counted. Bug.Safe is the
+// function of a deliberate bug, by which the server answers from its store of keys; nil in a correct server.
 func (s *Server) safe(x *exchange) {
 	if a := s.unverifiedSafe(x); a != nil {
 		a.Write(x.w)

@@ -69,8 +69,8 @@ func (d *tokenDesk) asksFor(r *http.Request) bool {
 	return (r.Method == method || method == "" && r.Method == http.MethodPost) && d.path.MatchString(r.URL.Path)
 }
 
-// handOut returns a new token for the caller, usable at the path purpose (empty: any). Tokens depend only on the seed
-// and their number.
+// handOut returns a new token in the form of a UUID for the caller, usable at the path purpose (empty: any). Tokens depend only on the seed and their
+// number, so that the same run has the same ones.
 func (d *tokenDesk) handOut(caller keylayer.Digest, purpose string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

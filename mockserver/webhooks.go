@@ -145,7 +145,7 @@ func (s *Server) EventAnswers() map[int]int {
 }
 
 // tell sends the event (a webhook) about the effect of x in the background, if the profile has one for it. The Script of the events may let it come
-// late, twice, after the next event, or never. x is a send, and its key was read.
+// late, twice, after the next event (until then it is in kept), or never. x is a send, and its key was read.
 func (s *Server) tell(x *exchange) {
 	e := s.events
 	if e == nil {

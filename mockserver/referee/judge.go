@@ -104,9 +104,9 @@ func judgeEffects(e *evidence) finding {
 // unread is the reason for not counting a send that followed an answer.
 const unread = "but on another connection: nothing shows that the sender had read it"
 
-// settledThenSent returns the judge of a rule against sends after the first final answer, for final answers of one
-// kind: which selects them, kind names them in the report. A send counts only if its sender is known to have read the
-// answer.
+// settledThenSent returns the judge of a rule against sends after the first final answer (after which another send is a waste), for final answers of
+// one kind: which selects them, kind names them in the report. A send counts only if its sender is known to have read the answer: it came on the same
+// connection. If sends came on other connections only, the operation is not judged.
 func settledThenSent(kind string, which func(*send) bool) func(*evidence) finding {
 	return func(e *evidence) finding {
 		f, judged := finding{skip: "no operation's first final answer was " + kind}, false

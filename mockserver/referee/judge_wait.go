@@ -22,8 +22,8 @@ const (
 	growthMin = 1.25
 )
 
-// judgeRetryAfter finds sends before the time that the answer before them asked to wait for. A send on another connection does not count: nothing
-// shows that its sender had read that answer.
+// judgeRetryAfter finds sends that came more than earlySlack before the time that the answer before them asked to wait for. A send on another
+// connection does not count: nothing shows that its sender had read that answer.
 func judgeRetryAfter(e *evidence) finding {
 	f, judged := finding{skip: "no Retry-After was given and followed by a send"}, false
 	for _, p := range e.pairs {
@@ -47,7 +47,8 @@ func judgeRetryAfter(e *evidence) finding {
 	return f
 }
 
-// judgeMinimum returns the finding on the rule that the API's least delay is kept: sends that followed an answer sooner than that.
+// judgeMinimum returns the finding on the rule that the API's least delay is kept: sends that followed an answer sooner than that, by more than
+// earlySlack, the allowance for inexact timers.
 func judgeMinimum(e *evidence) finding {
 	least := e.server.Profile.MinDelay
 	if least == 0 {
@@ -89,9 +90,9 @@ func (e *evidence) runs() []run {
 	return all
 }
 
-// judgeGrowth returns the finding on the rule that a client's own waits grow. It asks for one run of waits with a later one clearly longer than the
-// first; a client with one such run has kept the rule, since random waits may shrink here and there. Otherwise each run of waitsMin waits or more is
-// a violation.
+// judgeGrowth returns the finding on the rule that a client's own waits grow. It asks for one run of waits (those of an operation) with a later one
+// clearly longer than the first, by a quarter; a client with one such run has kept the rule, since random waits may shrink here and there. Otherwise
+// each run of waitsMin waits or more is a violation.
 func judgeGrowth(e *evidence) finding {
 	f := finding{skip: "no operation began with three refusals without Retry-After, each waited for"}
 	for _, r := range e.runs() {
@@ -109,8 +110,8 @@ func judgeGrowth(e *evidence) finding {
 }
 
 // judgeJitter returns the finding on the rule that a client's own waits are random. It compares the first waits of several operations with each
-// other, then their second waits, and so on: equal waits are not random. The majority of these comparisons decides, since a busy machine delays
-// single waits of a client without jitter.
+// other, then their second waits, and so on: waits that differ by less than jitterSlack, or 2 %, are not random. The majority of these comparisons
+// decides, since a busy machine delays single waits of a client without jitter. Waits under shortWait are not judged.
 func judgeJitter(e *evidence) finding {
 	f := finding{skip: "no three operations waited after as many refusals without Retry-After"}
 	runs, random := e.runs(), 0

@@ -50,7 +50,8 @@ func messageName(p *profile.Profile) string {
 	return "message"
 }
 
-// codePlace returns the JSON pointer to the error's code in answers of the profile's API; /error/code if the profile does not say it.
+// codePlace returns the JSON pointer to the error's code in answers of the profile's API; /error/code if the profile does not say it. Pointers to the
+// text of an error, which end with message, Message or description, are passed over.
 func codePlace(p *profile.Profile) string {
 	for _, m := range slices.Concat(p.Mismatch, p.InProgress, p.AlreadyDone, p.Unclear) {
 		if m.Pointer != "" && !strings.HasSuffix(m.Pointer, "essage") && !strings.HasSuffix(m.Pointer, "/description") {

@@ -114,7 +114,7 @@ func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 }
 
 // keyed handles a request with a valid key: it claims the key, and answers by what stands under it. It returns the answer, and what stood there. Only
-// a request with a fresh key is executed.
+// a request with a fresh key is executed. Bug.Claimed is the function of a deliberate bug: an answer of it takes the place of the right one.
 func (l *Layer) keyed(x *Exchange) (*Answer, Claim) {
 	e, result := l.begin(x)
 	x.Entry = e
@@ -136,7 +136,7 @@ func (l *Layer) keyed(x *Exchange) (*Answer, Claim) {
 }
 
 // begin claims the request's key in the store. It returns the key's entry, and what stood under the key; Fresh means that the caller now owns the
-// key.
+// key. Bug.Begin is the function of a deliberate bug in the place of the store's; nil in a correct layer.
 func (l *Layer) begin(x *Exchange) (*Entry, Claim) {
 	id, print := l.Scope(x), l.Fingerprint(x.Request, x.Body)
 	if l.Bug.Begin != nil {
@@ -146,7 +146,8 @@ func (l *Layer) begin(x *Exchange) (*Entry, Claim) {
 }
 
 // first executes a request that holds its key by a Fresh entry, and returns its answer. The answer is then stored under the key, or the key freed,
-// also if the handler panics, unless a deliberate bug leaves it claimed.
+// also if the handler panics. The functions of Bug are those of a deliberate bug, nil in a correct layer: Settle returns true if it has dealt with
+// the key itself; KillLeaks and AbortLeaks leave the key claimed after a handler was killed or has panicked.
 func (l *Layer) first(x *Exchange, e *Entry) *Answer {
 	settled := false
 	defer func() {

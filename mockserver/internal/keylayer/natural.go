@@ -22,7 +22,9 @@ type References struct {
 	made map[string]*Answer // the answers to lookups, by the values joined with NUL
 }
 
-// NewReferences returns the table of business references that the API takes once only; nil if the profile has no such reference.
+// NewReferences returns the table of business references that the API takes once only; nil if the profile has no such reference. A reference is made
+// of values in a request, such as the number of an order. In the profile's path of a lookup, {path} stands for the path of the request, and
+// {/pointer} for the value at this pointer in its body; lookup matches such a path, with a group for each value.
 func NewReferences(p *profile.Profile) *References {
 	if p.Reference == nil || len(p.Duplicate) == 0 {
 		return nil
@@ -43,8 +45,8 @@ func NewReferences(p *profile.Profile) *References {
 	return t
 }
 
-// named returns the values of a request that make its business reference, joined. It returns false if one is missing: the request is then like no
-// other.
+// named returns the values of a request that make its business reference, joined. A field is the JSON pointer to a value in the body; "" stands for
+// the path of the request. It returns false if one is missing: the request is then like no other.
 func (t *References) named(r *http.Request, body []byte) (string, bool) {
 	values := make([]string, len(t.fields))
 	for i, pointer := range t.fields {

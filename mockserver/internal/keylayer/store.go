@@ -104,8 +104,8 @@ func (t *Store) Forget(id Digest) {
 	delete(t.entries, id)
 }
 
-// Renew starts the window of a known key (the time for which it is known) again at now. A correct server does not do so: only a deliberate bug calls
-// it.
+// Renew starts the window of a known key (the time for which it is known) again at now, and moves the entry to the end of the order by age. A correct
+// server does not do so: only a deliberate bug calls it.
 func (t *Store) Renew(id Digest, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,7 +134,8 @@ func (t *Store) Reset() {
 	t.entries, t.order = map[Digest]*Entry{}, nil
 }
 
-// sweep drops the keys whose window is over, the oldest first. It stops at a key whose request is being handled. The caller holds the lock.
+// sweep drops the keys whose window (the time for which a key is known) is over, the oldest first. It stops at a key whose request is being handled:
+// later ones stay, too. The caller holds the lock.
 func (t *Store) sweep(now time.Time) {
 	for len(t.order) > 0 {
 		e := t.order[0]
