@@ -1,7 +1,7 @@
 package conformance
 
 // faultCases returns the cases about faults in front of the key layer, the part of the server that handles keys: a wrong credential, a refused body,
-// a store that is down. A case is skipped if the target lacks one of its Needs, or if a case in After has failed.
+// a store that is down. A case is skipped if the target lacks one of its Needs, or if a case in After has failed. Alone: nothing else runs beside it.
 func faultCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

@@ -13,7 +13,8 @@ const (
 )
 
 // overlapCases returns the cases about many duplicates at once, about long work, and about callers that leave during it. A case is skipped if the
-// target lacks one of its Needs, or if a case in After has failed.
+// target lacks one of its Needs, or if a case in After has failed. Alone: nothing else runs beside it. early: it waits for long, and begins before
+// the cases of After have ended.
 func overlapCases() []Case {
 	return []Case{
 		{

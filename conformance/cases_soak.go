@@ -19,7 +19,7 @@ const (
 )
 
 // soakCases returns the case of random sequences of sends, for faults that no other case tries. A case is skipped if the target lacks one of its
-// Needs, or if a case in After has failed.
+// Needs, or if a case in After has failed. Alone: nothing else runs beside it.
 func soakCases() []Case {
 	return []Case{{
 		ID: "soak/linearizable", Level: LevelSafety, Needs: []Need{NeedEffects},

@@ -7,7 +7,7 @@ import (
 )
 
 // timeCases returns the cases about the window, the time for which the server remembers a key. A case is skipped if the target lacks one of its
-// Needs, or if a case in After has failed.
+// Needs, or if a case in After has failed. Alone: nothing else runs beside it.
 func timeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -77,7 +77,7 @@ func expires(x *trial) {
 }
 
 // restartCases returns the cases in which the target is killed and started again. A case is skipped if the target lacks one of its Needs, or if a
-// case in After has failed.
+// case in After has failed. Alone: nothing else runs beside it.
 func restartCases() []Case {
 	needs := []Need{NeedRestart}
 	after := []string{"replay/answered", "replay/effects-once"}

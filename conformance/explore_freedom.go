@@ -70,7 +70,7 @@ type observed struct {
 }
 
 // observe lists what the server chose, in a played sequence, where several answers are right: once for each relation (kind of difference). Only
-// requests that were sent alone, after the first outcome, count: any other answer may have another cause.
+// requests that were sent alone (not amid others), after the first outcome, and read their answer count: any other answer may have another cause.
 func (j judgement) observe() []observed {
 	first, given := j.play.outcomeOf("")
 	if !given || j.play.fails != "" {

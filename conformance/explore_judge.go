@@ -90,7 +90,8 @@ func (j judgement) unprotected(change string) bool {
 	return method != j.trial.r.o.Method && !j.trial.r.o.keyed(method)
 }
 
-// judgeAmid checks repeats that arrived while another request of the key was at work: they must wait for its outcome, or be told to come again.
+// judgeAmid checks repeats that arrived while another request of the key was at work (amid): they must wait for its outcome, or be told to come
+// again. A repeat whose client leaves, or in a special form, does not count; nor does a sequence in which another request had an outcome or may fail.
 func (j judgement) judgeAmid() {
 	first, ok := j.play.outcomeOf("")
 	if !ok || j.play.othersOutcome() || j.play.mayFail() {
@@ -188,8 +189,8 @@ func (p *played) outcomeOf(change string) (*sent, bool) {
 	return p.sends[at], true
 }
 
-// judgeEnd checks that the key has resolved: to the outcome of the first request, or of
-// another that may have come before it. An operation that is made to fail may fail again.
+// judgeEnd checks that the key has resolved: to the outcome of the first request, or of another that may have come before it, or to that one's
+// refusal. An operation that is made to fail may fail again. A refusal that the request gets under a fresh key, too, is right.
 func (j judgement) judgeEnd() {
 	last := j.play.ending()
 	switch {

@@ -219,10 +219,10 @@ type keyState struct {
 	name    string // of the outcome, with done; "": not known yet
 }
 
-// operationsOf returns a history of requests in the form for the linearizability checker porcupine. A request that may have run
-// is two operations, its arrival and its end, both over its whole time; an "in progress" answer is its end alone. A request
-// without an answer may end at any later time. effects is the number of effects counted at the server, checked as a last
-// operation; negative: nobody counts.
+// operationsOf returns a history of requests in the form for the linearizability checker porcupine. A request that may have run is two operations,
+// its arrival and its end, both over its whole time; an "in progress" answer is its end alone. A request without an answer may end at any later time.
+// effects is the number of effects counted at the server, checked as a last operation; negative: nobody counts. A count of -1 means that a step is no
+// count.
 func operationsOf(history []event, effects int) []porcupine.Operation {
 	var operations []porcupine.Operation
 	var zero time.Time
@@ -271,7 +271,8 @@ func keyModel() porcupine.Model {
 }
 
 // nextStates returns the possible states of a key after a step from state s. A step is the arrival of a request, its end, or a count of effects.
-// There are no states if a correct server cannot make the step from s.
+// There are no states if a correct server cannot make the step from s. In a state, running is the request at work (-1: none), done says that the
+// effect has happened, and name is that of its outcome ("": not known yet). A step with a count below zero is no count.
 func nextStates(s keyState, in step) []keyState {
 	idle := s.running < 0 && !s.done
 	switch {
@@ -286,7 +287,7 @@ func nextStates(s keyState, in step) []keyState {
 }
 
 // arrivals returns the possible states after a request has come to an idle key. The request runs. If its answer does not tell the outcome (fate
-// maybe), the request may also never have arrived.
+// maybe), the request may also never have arrived. running is the request at work in a state.
 func arrivals(s keyState, in step) []keyState {
 	runs := s
 	runs.running = in.who
@@ -297,7 +298,8 @@ func arrivals(s keyState, in step) []keyState {
 }
 
 // endings returns the possible states after the end of a request. After an answer that tells nothing (fate maybe) it may still run, have had its
-// effect, or have ended without one. There are none if a correct server cannot give this answer in state s.
+// effect, or have ended without one. There are none if a correct server cannot give this answer in state s. In a state, running is the request at
+// work (-1: none), done says that the effect has happened, and name is that of its outcome ("": not known yet).
 func endings(s keyState, in step) []keyState {
 	ends := keyState{running: -1, done: true, name: in.name}
 	switch {

@@ -19,8 +19,9 @@ type lesson struct {
 	pass, fail, seen string
 }
 
-// lessons returns the sentences that the report says about the target, in the order of Report.Learned. Each has a heading, a case, and the words for
-// a pass and for a failure of that case.
+// lessons returns the sentences that the report says about the target, in the order of Report.Learned. Each has a heading, a case, the words for a
+// pass and for a failure of that case, and the words before an observation. Where there are none for a pass, it says nothing; for a failure, it says
+// what was observed.
 func lessons() []lesson {
 	return []lesson{
 		{"takes", "key/missing", "", "", "without a key: "},

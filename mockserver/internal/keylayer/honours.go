@@ -27,8 +27,8 @@ func Honours(p *profile.Profile, r *http.Request) bool {
 	return honours
 }
 
-// meets reports whether an escaped path matches an endpoint's form segment by segment. A segment such as {id} matches
-// any non-empty one.
+// meets reports whether an escaped path matches an endpoint's form segment by segment. A segment such as {id} matches any non-empty one: "?*" in the
+// pattern for path.Match. Other segments match themselves only.
 func meets(form, escapedPath string) bool {
 	segments := strings.Split(form, "/")
 	for i, s := range segments {
