@@ -241,7 +241,7 @@ func inflightOtherBody(x *trial) {
 	}
 	a := v.followers[0]
 	x.notExecuted(other, a, "the other request")
-	if !x.failed() {
+	if !x.failed() { // else it was executed, which says more
 		x.want(a.kind != done, "a refusal, or to be told to wait", "%s", a)
 	}
 	x.wantFirst(v.op, v.leader, x.again(v.op, "the leader's once more"), " later")

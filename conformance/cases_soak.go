@@ -101,7 +101,7 @@ func (x *trial) soakStep(op, other *operation, lane string, roll int) *answer {
 
 // soakVerdict judges one key after all clients have ended: both bodies together have one effect at most, and the one with the key gets its outcome.
 // op and other are the two bodies, answers those to op; wrong holds the references of the other bodies that succeeded, of all keys. Without a counter
-// of effects only those of op are limited.
+// of effects only those of op are limited. The counts are repeated at the end of the case (claims), for late effects.
 func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong string) {
 	final := x.resolve(op, "at the end")
 	n, ok := x.settledEffects(op.ref, count(final.outcome()))

@@ -261,7 +261,7 @@ func (s *search) conclude(chosen []Case) {
 			continue
 		}
 		result := s.skipped(&c, s.notTried(&c, id))
-		if result.Reason == "" {
+		if result.Reason == "" { // it was tried, and nothing was found
 			text := "no contradiction in " + plural(s.tried[id], "sequence")
 			if f, settled := s.free.settled(id); settled {
 				text += ": the request is " + f.String()

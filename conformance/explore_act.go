@@ -171,7 +171,7 @@ func (p *played) group(x *trial, first, end int, gate *gate) {
 	}
 	p.sendOthers(x, first)
 	if a.failing {
-		defer x.failBeside()()
+		defer x.failBeside()() // it is at work from now on; the second call waits for its failure
 	}
 	if end-first == 1 && a.copies < 2 {
 		p.single(x, first)

@@ -46,7 +46,7 @@ func (d *drawer) draw(number int) *sequence {
 const batchMost = 8
 
 // pair fills s with one way of sending (such as a pause or an overlap), sometimes more, and a batch of changes of the request. With rising numbers
-// all ways come in turn, and each meets all changes.
+// all ways come in turn; a round is one turn of all.
 func (d *drawer) pair(s *sequence, number int, ways, changes []string, random *rand.Rand) {
 	round, chosen := number, []string{}
 	if n := len(ways); n > 0 {
@@ -73,14 +73,13 @@ func (d *drawer) pair(s *sequence, number int, ways, changes []string, random *r
 	}
 }
 
-// batch returns the changes (kinds of differences between requests) of one sequence: the next ones in each round, batchMost at most, with at most one
-// about keys. The order is random and the same in all rounds, so that each change has its turn.
+// batch returns the changes (kinds of differences between requests) of the sequence with this number: batchMost at most, with at most one about keys,
+// from a random order of all changes. round is the number of times that all ways of sending have had their turn before it.
 func (d *drawer) batch(number, round int, changes []string) []string {
 	if len(changes) == 0 {
 		return nil
 	}
-	way := uint64(number - round) // the same in each round, but for its offset
-	order := rand.New(rand.NewPCG(d.seed, ^way)).Perm(len(changes))
+	order := rand.New(rand.NewPCG(d.seed, ^uint64(number-round))).Perm(len(changes))
 	var ids []string
 	keyed := false
 	for i := range min(batchMost, len(changes)) {

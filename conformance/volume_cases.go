@@ -55,7 +55,7 @@ func volumeBodies(v volumeRun) {
 	for n := range p.bodies {
 		for i, f := range first {
 			ops = append(ops, f.op.with(func(dup *operation) {
-				number := n*len(first) + i // others under each key: some checksums tell of a change the same for all
+				number := n*len(first) + i // other bodies under each key: a checksum that misses one change would miss it under all
 				code := strconv.Itoa(1_000_000 + number)
 				if n%2 == 1 {
 					code = swapped(digits+digits, number)
@@ -206,7 +206,7 @@ func (v volumeRun) alongOne(ops []*operation) []*flooded {
 		if a.header.Get("Connection") == "close" {
 			l.err = errLeft // the server closes it: the next one opens another
 		}
-		dup := *l
+		dup := *l // l goes on with the next request
 		all = append(all, &flooded{op: op, l: &dup, answer: a})
 	}
 	return all

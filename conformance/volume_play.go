@@ -163,8 +163,8 @@ func (v volumeRun) repeatAll(first []*flooded, after string) {
 	v.trial.find(VerdictPass, fmt.Sprintf("%s had the first outcome %s", plural(len(repeats), "repeat"), after))
 }
 
-// countAll checks the effects of repeated operations: one for each at most. It stops at the
-// first failure, and does nothing without a counter.
+// countAll checks the effects of repeated operations: one for each at most. It stops at the first failure, and does nothing without a counter. The
+// counts are repeated at the end of the case (claims), for late effects. after says, for the report, what came in between.
 func (v volumeRun) countAll(ops []*operation, after string) {
 	if !v.trial.counts() {
 		return

@@ -125,8 +125,8 @@ var (
 	namedPath   = regexp.MustCompile(`(?:^|[\s"'(])(/[a-z][a-z0-9/_-]*)`)
 )
 
-// waysFor lists the ways to try after a refusal: first those with a hint in its text or
-// headers, then the others.
+// waysFor lists the ways to send an operation that are to be tried after the refusal a: first those with a hint in its text or headers, then the
+// others. A prefix of keys, a header or a path that the text names makes a way of its own (namedPrefix, namedHeader, namedPath).
 func waysFor(a *answer) []way {
 	text := string(a.body[:min(len(a.body), 4096)])
 	for _, name := range sortedNames(a.header) {

@@ -111,7 +111,7 @@ func (h *history) snapshot() []operation {
 		for _, one := range at.sends {
 			copied := *one
 			if !copied.done {
-				copied.overlaps, copied.Ended = nil, time.Now()
+				copied.overlaps, copied.Ended = nil, time.Now() // overlaps are judged at the end of a send
 			}
 			copies[i].sends = append(copies[i].sends, &copied)
 		}

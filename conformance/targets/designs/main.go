@@ -25,14 +25,14 @@ type handler func(*call) answer
 // function opens its stores, whose data env.end removes also after an error, and returns the handler.
 func designs() map[string]func(*env) (handler, error) {
 	return map[string]func(*env) (handler, error){
-		"lock-in-finally":   lockInFinally,   // A1
-		"token-first":       tokenFirst,      // A2
-		"put-that-compares": putThatCompares, // A4
-		"bill-number":       billNumber,      // B1
-		"token-rolled-back": tokenRolledBack, // B2
-		"record-and-lock":   recordAndLock,   // C1
-		"short-retention":   shortRetention,  // C4
-		"insert-or-select":  insertOrSelect,  // D3
+		"lock-in-finally":   lockInFinally,   // over Redis
+		"token-first":       tokenFirst,      // over Redis
+		"put-that-compares": putThatCompares, // over PostgreSQL
+		"bill-number":       billNumber,      // over MariaDB
+		"token-rolled-back": tokenRolledBack, // over PostgreSQL
+		"record-and-lock":   recordAndLock,   // over Redis and MariaDB
+		"short-retention":   shortRetention,  // over Redis
+		"insert-or-select":  insertOrSelect,  // over PostgreSQL
 	}
 }
 

@@ -63,8 +63,9 @@ func main() {
 	log.Fatal(app.Listener(listener, fiber.ListenConfig{DisableStartupMessage: true}))
 }
 
-// create returns the handler for operations of a kind. The query makes it slow (sleep, in ms),
-// crash, or fail with a status.
+// create returns the handler for operations of a kind, such as payments. The query makes it slow (sleep, in ms), crash, or fail with a status; a
+// crash and a failure count in the total of effects alone, by which a second execution is seen. With empty, the answer has no body. The cookie shows
+// whether a repeat is given what belongs to the first caller.
 func (l *ledger) create(kind string) fiber.Handler {
 	return func(c fiber.Ctx) error {
 		var body struct {

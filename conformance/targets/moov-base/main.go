@@ -71,8 +71,9 @@ func main() {
 	log.Fatal(http.Serve(listener, mux))
 }
 
-// create returns the handler for operations of a kind. The query makes it slow (sleep, in ms),
-// crash, or fail with a status.
+// create returns the handler for operations of a kind, such as payments. The query makes it slow (sleep, in ms), crash, or fail with a status; a
+// crash and a failure count in the total of effects alone, by which a second execution is seen. The cookie shows whether a repeat is given what
+// belongs to the first caller.
 func (l *ledger) create(kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body struct {

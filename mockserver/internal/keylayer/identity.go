@@ -40,7 +40,7 @@ func (l *Layer) principal(r *http.Request) []string {
 func (l *Layer) Principal(r *http.Request) Digest { return DigestOf(l.principal(r)...) }
 
 // Fingerprint returns the digest of the request that a key names, by which a repeat is told from another request: target, content type, the profile's
-// headers, and the body, byte for byte or (Body.Compared) by its values.
+// headers, and the body, byte for byte or (Body.Compared) by its values. Bug.Print is the function of a deliberate bug; nil in a correct layer.
 func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {
 	parts := []string{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type")}
 	for _, name := range l.Profile.Fingerprint {
@@ -59,7 +59,8 @@ func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {
 	return DigestOf(parts...)
 }
 
-// Scope returns the id under which the store has the key of a request: a digest of the caller and the key.
+// Scope returns the id under which the store has the key of a request: a digest of the caller and the key. Bug.Scope is the function of a deliberate
+// bug; nil in a correct layer.
 func (l *Layer) Scope(x *Exchange) Digest {
 	parts := append(l.principal(x.Request), x.Key.Key)
 	if l.Bug.Scope != nil {

@@ -80,7 +80,7 @@ func New(l Layer) *Layer {
 }
 
 // Handle answers a request, and returns what stood under its key: Fresh (nothing: it was executed), Running, Replayed or Mismatch; Unkeyed: the store
-// was not asked. It panics if Execute does; the key is then released.
+// was not asked. It panics if Execute does; the key is then released. Bug.Intercept is the function of a deliberate bug; nil in a correct layer.
 func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 	honoured := Honours(l.Profile, x.Request)
 	if l.Bug.Intercept != nil && honoured {

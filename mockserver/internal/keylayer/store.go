@@ -44,7 +44,8 @@ func NewStore(window time.Duration) *Store {
 }
 
 // Begin claims the key. Fresh: the key was free, the caller owns its entry, and must call Finish or Release. Otherwise the entry is a copy of the
-// existing one: Mismatch (of another request), Running (not yet answered) or Replayed (answered). Expired keys are dropped first.
+// existing one: Mismatch (of another request), Running (not yet answered) or Replayed (answered). Expired keys are dropped first. Limit bounds the
+// number of keys for a deliberate bug; 0: no bound.
 func (t *Store) Begin(id, fingerprint Digest, now time.Time) (*Entry, Claim) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,7 +150,8 @@ func (t *Store) sweep(now time.Time) {
 	}
 }
 
-// drop forgets the oldest entry. There must be one. The caller holds the lock.
+// drop forgets the oldest entry of the order; the key stays if a later request has claimed it anew. There must be an entry. The caller holds the
+// lock.
 func (t *Store) drop() {
 	if e := t.order[0]; t.entries[e.ID] == e {
 		delete(t.entries, e.ID)

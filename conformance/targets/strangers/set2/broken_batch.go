@@ -22,8 +22,8 @@ func newBatched() http.Handler {
 	return &batched{next: newService(), working: map[string]row{}, pending: map[string]row{}, rows: map[string]row{}}
 }
 
-// claim returns the row of a key, also from the open transaction. mine is true if there was none: then the caller must execute the call, and call
-// end.
+// claim returns the row of a key (a request with its outcome): of one at work, one in the open transaction (pending), or a stored one. mine is true
+// if there was none: then the caller must execute the call, and call end.
 func (b *batched) claim(c *call) (had row, mine bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -36,7 +36,7 @@ func (b *batched) claim(c *call) (had row, mine bool) {
 	return row{}, true
 }
 
-// end writes a success into the open transaction, and drops failures. After a crash it drops
+// end writes a success into the open transaction (pending), which is committed 50 ms after its first row, and drops failures. After a crash it drops
 // the whole transaction: the fault.
 func (b *batched) end(c *call, outcome row, crashed bool) {
 	b.mu.Lock()

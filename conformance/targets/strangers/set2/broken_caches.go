@@ -160,7 +160,7 @@ func (h *cached) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	name := c.id() + "\n" + c.digest() // a body says all there is to say
+	name := c.id() + "\n" + c.digest() // the fault: without method and path
 	if had, found := h.get(name); found {
 		c.give(had)
 		return

@@ -59,7 +59,7 @@ func (u *uniquePair) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if print, used := u.owner(c.id()); used && print != c.print {
-		c.settle(row{print: print})
+		c.settle(row{print: print}) // a refusal: the fingerprints differ
 		return
 	}
 	pair := c.id() + "\n" + c.print

@@ -131,7 +131,7 @@ func accepting(next http.Handler) http.Handler {
 // accepted is a writer that answers 202 for 201.
 type accepted struct{ http.ResponseWriter }
 
-// WriteHeader writes the status.
+// WriteHeader writes the status, with 202 in the place of 201.
 func (a accepted) WriteHeader(status int) {
 	if status == http.StatusCreated {
 		status = http.StatusAccepted

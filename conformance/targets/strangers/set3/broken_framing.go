@@ -63,8 +63,9 @@ func newCutUpload() http.Handler {
 	return &uploads{front: newFront(newService()), sums: map[*exchange]string{}}
 }
 
-// ServeHTTP takes the key, of a large body before its upload, and executes its first request.
-// Repeats get 409 until that has ended.
+// ServeHTTP takes the key, of a body over 16 KiB before its upload, and executes its first request. Repeats get 409 until that has ended. The
+// fingerprint of a request is stored apart (uploaded), since the body is not yet read when the key is taken. The fault: an upload that is cut off
+// leaves the key taken.
 func (u *uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if keyless(r) {
 		u.backend.ServeHTTP(w, r)

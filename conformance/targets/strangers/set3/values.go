@@ -41,7 +41,8 @@ func (c comparison) sum(r *http.Request, body []byte) string {
 // escaper escapes the ends of a text.
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// write writes a value in one spelling for all equal ones.
+// write writes a JSON value in one spelling for all equal ones. c.absent reports whether a member counts as absent, and c.number returns a number in
+// its one spelling.
 func (c comparison) write(b *strings.Builder, v any) {
 	switch v := v.(type) {
 	case map[string]any:
