@@ -60,7 +60,7 @@ func expires(x *trial) {
 			return
 		}
 	} else {
-		x.pause(max(time.Until(first.ended.Add(x.r.o.Window)), 0) + x.r.o.Window/5 + 50*time.Millisecond)
+		x.pause(max(time.Until(first.ended.Add(x.r.o.Window)), 0) + x.r.o.Window/5 + 50*time.Millisecond) // some more, for clocks and stores that are not exact
 	}
 	again := x.do(op, "after the window")
 	same, known := sameOutcome(first, again)

@@ -59,7 +59,8 @@ func (p *played) receive(x *trial, l *link, a move) *answer {
 	return got
 }
 
-// write writes a request in the form of its act: whole, in two pieces, announced, or only a part of it if the client cuts it off.
+// write writes a request in the form of its act: whole, in two pieces, announced, or only a part of it if the client cuts it off. link.write sends
+// all but the given number of bytes at the end.
 func (p *played) write(l *link, a move, op *operation, note string) {
 	l.load(formed(op, a.forms), framingOf(a.forms))
 	l.note = note

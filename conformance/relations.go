@@ -67,7 +67,7 @@ func (rel *relation) asCase() Case {
 	return Case{
 		ID: exploredIDs + rel.id, Level: rel.level, Since: "1.1", Needs: rel.needs, Rule: rel.rule,
 		Spec: []Ref{invariant("S1"), invariant("S2"), invariant("S4")}, Impact: rel.impact(), Fix: rel.fix(),
-		ownLoss: rel.bearing == other || rel.bearing == apart,
+		ownLoss: rel.bearing == other || rel.bearing == apart, // impact and fix fit a success told of what never happened
 	}
 }
 

@@ -112,7 +112,8 @@ func (r *runner) launch(ctx context.Context, c Case, slots chan struct{}, left f
 }
 
 // perform runs a case, and stores its worst result. Before the wait for late effects it gives back s, the permission to disturb other cases.
-// required: other cases depend on this one. After a failure it runs again at once, since they are skipped only if it fails each time.
+// required: other cases depend on this one. After a failure it runs again at once, since they are skipped only if it fails each time; if the case
+// waited for long, first has made these repeats already (slow).
 func (r *runner) perform(ctx context.Context, c *Case, s *slot, required bool) {
 	if why := r.unfit(c); why != "" {
 		r.progress.tried(c, false)

@@ -51,9 +51,9 @@ func (x *trial) pastLimit(op *operation, send func() *answer) *answer {
 // put off for longer is a fault.
 const putOffTries = 4
 
-// putOffWait returns the wait after a 503: a correct server may put off any request before its
-// work. Zero: a has another status, asks for more than limitedWaitMax, or is an outcome or "in
-// progress" in this API.
+// putOffWait returns the wait after a 503, by its hint or 100 ms: a correct server may put off any request before its work. Zero: a has another
+// status, asks for more than limitedWaitMax, may be a stored answer (a replay, or an API that stores server errors), or means "in progress" in this
+// API.
 func (x *trial) putOffWait(a *answer) time.Duration {
 	p := x.r.o.Profile
 	wait, told := hint(p, a)

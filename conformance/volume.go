@@ -58,7 +58,7 @@ func Volumes() []Case {
 	volume := func(id, rule, impact, fix string, run func(volumeRun), needs ...Need) Case {
 		return Case{
 			ID: "volume/" + id, Level: LevelSafety, Since: "1.1", Needs: needs, Alone: true, lasts: volumeCaseTime,
-			Spec: []Ref{invariant("S1"), invariant("S2")}, Rule: rule, Impact: impact, Fix: fix, ownLoss: true,
+			Spec: []Ref{invariant("S1"), invariant("S2")}, Rule: rule, Impact: impact, Fix: fix, ownLoss: true, // they fit a success told of what never happened
 			run: func(x *trial) { run(volumeRun{trial: x, plan: PlanVolume(x.r.o)}) },
 		}
 	}

@@ -133,8 +133,8 @@ func comparedAs(change func(body string) string) mutation {
 	}}
 }
 
-// comparedAsJSON returns a mutation of the mock: it compares a JSON body after change was called with each value in it (see changed). Any other body
-// is compared as it is.
+// comparedAsJSON returns a mutation of the mock, a deliberate bug: of a JSON body it compares each value after change has replaced it, outer values
+// first; depth is 0 for the whole body, and 1 for its members or elements. Any other body is compared as it is.
 func comparedAsJSON(change func(depth int, value any) any) mutation {
 	return comparedAs(func(body string) string {
 		var value any

@@ -90,7 +90,8 @@ func (h *history) ended(s *mockserver.Send, reply mockserver.Reply) {
 	}
 }
 
-// state returns whether the last send of each operation has a final answer (settled), and whether a send has not ended (busy).
+// state returns whether the last send of each operation has a final answer (settled; Final(false) takes a 4xx for final even if an answer before it
+// was lost), and whether a send has not ended (busy).
 func (h *history) state() (settled, busy bool) {
 	settled = true
 	for _, op := range h.operations {

@@ -91,7 +91,7 @@ func (l *loser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !locked {
-		c.settle(row{print: c.print})
+		c.settle(row{print: c.print}) // a row without an outcome: 409
 		return
 	}
 	l.rows.set(c.id(), row{print: c.print})
