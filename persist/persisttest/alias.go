@@ -29,9 +29,15 @@ func scribble(r *persist.Record) {
 	}
 	spoil(r.Body[:cap(r.Body)])
 	spoil(r.Fingerprint)
-	for i := range r.Omitted {
-		r.Omitted[i] = "scribbled"
+	for _, texts := range [][]string{r.Omitted, r.DropAnswer} {
+		for i := range texts {
+			texts[i] = "scribbled"
+		}
 	}
+	clear(r.Credentials)
+	clear(r.Scopes)
+	clear(r.History)
+	clear(r.Acts)
 	for i := range r.KeptFields {
 		r.KeptFields[i] = persist.KeptField{Pointer: "/scribbled", Value: "scribbled"}
 	}

@@ -118,7 +118,7 @@ func reopenGoesOn(k *check) {
 		j = k.reopen(j)
 		_, created, err := j.Begin(ctx, record("a", "k"))
 		if err != nil || created {
-			k.errorf("Begin of a existing record after reopening: created %t, error %v", created, err)
+			k.errorf("Begin of an existing record after reopening: created %t, error %v", created, err)
 		}
 		r.Attempts = i
 		r = k.update(j, r)
