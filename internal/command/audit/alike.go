@@ -53,7 +53,8 @@ func addAlike(tx *bbolt.Tx, match string, number []byte) error {
 }
 
 // alikeTo returns another spelling of a reference, as a row of the exports has it; "" if there is none. Call it where no row has the reference itself. Rows of other
-// operations here do not count: those of operations done, and, where keys are matched, texts that are keys of the journal. The row is marked as alike.
+// operations here do not count: those of operations done and, if keys are matched (without --reference), texts that are keys of the journal. The row is marked as
+// alike, so that its own finding, "foreign", says so.
 func (a *audit) alikeTo(reference string) string {
 	folded := fold(reference)
 	if folded == "" {
@@ -62,7 +63,7 @@ func (a *audit) alikeTo(reference string) string {
 	prefix := []byte(folded + "\x00")
 	c := a.theirs.look.Bucket(alikeBucket).Cursor()
 	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
-		match, number := string(k[len(prefix):]), binary.BigEndian.Uint64(v)
+		match, number := string(k[len(prefix):]), binary.BigEndian.Uint64(v) // of the first row with this match
 		if match == strings.TrimSpace(reference) || a.theirs.done.has(number) || a.flags.reference == "" && a.prefixes.ours(match) {
 			continue
 		}

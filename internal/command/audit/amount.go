@@ -49,7 +49,7 @@ func (u *units) same(ours, theirs results.Decimal, currency string) bool {
 			return false
 		}
 		if u.ours == UnitMinor {
-			ours.Scale += digits
+			ours.Scale += digits // a division: 1234 cents are 12.34
 		} else {
 			theirs.Scale += digits
 		}
@@ -58,11 +58,11 @@ func (u *units) same(ours, theirs results.Decimal, currency string) bool {
 }
 
 // inMajor converts an amount in cents to major units if the two sides have different units, so that their totals can be compared. unit is that of the amount. Other
-// amounts are returned as they are.
+// amounts are returned as they are, and so is one of a currency with an unknown number of decimals.
 func (u *units) inMajor(amount results.Decimal, unit, currency string) results.Decimal {
 	if u.ours != u.theirs && unit == UnitMinor {
 		digits, _ := minorDigits(currency)
-		amount.Scale += digits
+		amount.Scale += digits // a division: 1234 cents become 12.34
 	}
 	return amount
 }
@@ -100,7 +100,7 @@ type knownMoney struct {
 func (m *money) String() string { return strings.TrimSpace(m.amount.String() + " " + m.currency) }
 
 // moneyOf returns the amount and currency in the request of an operation; why is the reason if they are not known. If the request has no currency, and --our-currency
-// does not ask for one, the currency is empty, and that of the export is taken as correct. The last result is kept, since it is asked for several times.
+// does not ask for one, the currency is empty, and that of the export is taken as correct. The result for the last operation is kept, since callers ask several times.
 func (a *audit) moneyOf(rec *persist.Record) (m money, why string) {
 	if k := a.known; k != nil && k.of == rec.ID {
 		return k.money, k.why
@@ -113,8 +113,8 @@ func (a *audit) moneyOf(rec *persist.Record) (m money, why string) {
 	return m, why
 }
 
-// currencyColumn returns the column of an export's row with the currency: that of --currency, else the one with a usual name; "" if there is none, or with --currency
-// "". Several such columns are an error.
+// currencyColumn returns the column of an export's row with the currency: that of --currency, else the one with a usual name. It returns "" if there is none, with
+// --currency "" (hasCurrency: the flag was given), and without --amount. Several such columns are an error.
 func (f *auditFlags) currencyColumn(row map[string]string) (string, error) {
 	if f.amount == "" || f.hasCurrency || f.currency != "" {
 		return f.currency, nil

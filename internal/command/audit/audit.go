@@ -152,7 +152,8 @@ const Generations = "generations"
 // Failed is the finding of a row that nobody has excluded. By its own word it is of nothing done.
 const Failed = "failed"
 
-// run checks the flags, compares the journal with the exports, and prints the findings. The error has the exit status.
+// run checks the flags, compares the journal with the exports, and prints the findings. The error has the exit status. Without --declined, the answers that the
+// journal knows as refusals count. A finding of the kind "edge" (near the first or last time of the exports) proves nothing, and does not fail the audit by itself.
 func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	a := &audit{flags: f, counts: map[string]int{}}
 	if err := f.check(a); err != nil {
@@ -203,7 +204,7 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 			found += n
 		}
 	}
-	if found > 0 || a.allEdge() {
+	if found > 0 || a.allEdge() { // allEdge: nothing at all could be compared
 		return terminal.JoinExit(&terminal.ExitError{Status: terminal.ExitFindings}, ses.Close())
 	}
 	return terminal.JoinExit(nil, ses.Close())
@@ -212,7 +213,7 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 // sides compares both sides: first every operation of the journal with its rows in the exports, then every row of no operation. Before that, it marks
 // the rows of operations done here, so that no other operation with the same reference takes them.
 func (a *audit) sides(ctx context.Context, ses *session.Session) error {
-	a.gone = goneKeys(ctx, ses, a.theirs)
+	a.gone = goneKeys(ctx, ses, a.theirs) // finds the rows of erased operations
 	err := a.markDone(ctx, ses)
 	if err == nil {
 		err = a.ours(ctx, ses)
@@ -314,7 +315,7 @@ func (f *auditFlags) columns() []namedColumn {
 // unselected returns the cell by which --where does not count a row as done, such as "status=failed"; "" if the row counts: in each column named by --where it has one
 // of the values. cell returns the row's cell of a column.
 func (f *auditFlags) unselected(cell func(column string) string) string {
-	wanted := map[string][]string{}
+	wanted := map[string][]string{} // several --where of one column are alternatives
 	for _, w := range f.where {
 		column, value, _ := strings.Cut(w, "=")
 		wanted[column] = append(wanted[column], strings.TrimSpace(value))

@@ -26,7 +26,7 @@ func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 		}
 		a.checked++
 		a.total(rec)
-		a.see(rec)
+		a.see(rec) // for the advice at the end
 		if err := a.generations(ctx, ses, rec); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 	if err == nil {
 		err = a.others(ctx, ses)
 	}
-	if i := slices.Index(used, false); err == nil && i >= 0 {
+	if i := slices.Index(used, false); err == nil && i >= 0 { // a KEY selected nothing
 		err = a.noSuchKey(ctx, ses, a.flags.keys[i])
 	}
 	return err
@@ -74,12 +74,12 @@ func (a *audit) markDone(ctx context.Context, ses *session.Session) error {
 }
 
 // isUnread reports whether the API has confirmed an operation by an answer without a kept body, so that a text of --declined (the business said no) may stand in it.
-// It has ended: nothing settles it, and the exports alone tell what came of it.
+// It has ended: nothing settles it, and the exports alone tell what came of it. An operation contradicted by an event of the API counts as in doubt instead.
 func isUnread(rec *persist.Record, res results.Result) bool {
 	return rec.State == persist.StateConfirmed && res == results.Unknown && !results.IsContradicted(rec)
 }
 
-// isDone reports whether an operation with this result has happened, if it is not in doubt (held, with an effect possible).
+// isDone reports whether an operation with this result has happened. The caller looks at the state, too: an operation in doubt (held, with an effect possible) is not done.
 func isDone(res results.Result) bool {
 	return res == results.Done || res == results.Accepted || res == results.Duplicate
 }
@@ -113,17 +113,17 @@ func (a *audit) compare(rec *persist.Record) error {
 	if reference != rec.Key {
 		x.Reference = reference
 	}
-	rows, others, err := a.theirs.take(reference)
+	rows, others, err := a.theirs.take(reference) // --where counts rows as done, and others not
 	if err != nil {
 		return err
 	}
-	a.lend(rec, rows)
+	a.lend(rec, rows) // gives rows without a currency that of rec, for the totals
 	if len(rows)+len(others) > 0 {
 		a.matched++
 	}
 	x.Amounts = a.amountsOf(rec, rows)
 	taken := len(rows)
-	rows, failed := partFailed(rows)
+	rows, failed := partFailed(rows) // failed: by a word of failure in them
 	if here.done || here.inDoubt {
 		if err := a.failed(x, failed); err != nil {
 			return err
@@ -173,7 +173,7 @@ func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows
 		return a.blind(x, unreadAnswer+mayHaveFailed)
 	case !here.done:
 		return a.conflict(rec, x, rows)
-	case !a.spend(rows):
+	case !a.spend(rows): // another operation done here has taken each of them
 		x.Finding, x.Why = "missing", "its row is that of another operation here"
 	case len(double(rows)) > 0:
 		x.Finding, x.There, x.Next = "twice", a.doubleRows(double(rows)), a.takeBack(double(rows))
@@ -224,8 +224,8 @@ func (a *audit) spend(rows []indexedRow) bool {
 	return len(types) > 0
 }
 
-// settle reports an operation in doubt if the exports have it as done. The command to settle it is printed only if
-// mayNotSettle has no reason against it.
+// settle reports an operation in doubt that the exports have as done, by rows (one at least). The command to settle it is printed only if mayNotSettle has no reason
+// against it.
 func (a *audit) settle(rec *persist.Record, x Finding, rows []indexedRow) error {
 	x.Finding, x.There = "settle", rows[0].where()
 	x.Why = a.mayNotSettle(rec, rows)
@@ -238,7 +238,8 @@ func (a *audit) settle(rec *persist.Record, x Finding, rows []indexedRow) error 
 	return a.found(x)
 }
 
-// mayNotSettle returns the reason against settling an operation as happened by these rows alone; "" if there is none.
+// mayNotSettle returns the reason against settling an operation as happened by these rows alone; "" if there is none. Without --where and --all-rows, any row may be
+// of a payment that failed.
 func (a *audit) mayNotSettle(rec *persist.Record, rows []indexedRow) string {
 	switch {
 	case rec.State == persist.StateSettled:
@@ -303,7 +304,7 @@ func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error
 	agree := func(u units) bool {
 		return slices.ContainsFunc(rows, func(r indexedRow) bool { return u.agree(&m, &r.exportRow) })
 	}
-	a.scale.add(agree, m.amount.Scale <= 0, withoutDecimals(rows))
+	a.scale.add(agree, m.amount.Scale <= 0, withoutDecimals(rows)) // for a hint at other units
 	if agree(a.flags.units) {
 		return nil
 	}

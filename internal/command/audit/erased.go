@@ -16,7 +16,8 @@ import (
 const erasedDigits = len("erased:") + 2*14
 
 // goneKeys returns a function for operations whose record was erased, and their key with it. The function returns the text in the column --match whose digest is in
-// such a record, or why no row has it: match is "" then. It hashes the references of all rows at its first call.
+// such a record, or why no row has it: match is "" then. It hashes the references of all rows at its first call. The first erasedDigits characters of the digest are
+// compared: a record may have no more of it.
 func goneKeys(ctx context.Context, ses *session.Session, theirs *exportIndex) func(rec *persist.Record) (match, why string) {
 	byDigest := sync.OnceValues(func() (map[string]string, error) {
 		secret, err := ses.Journal.Secret(ctx)

@@ -126,7 +126,7 @@ func csvExport(name string, in *bufio.Reader, comma rune) (*exportRows, error) {
 // parseExportTime reads the time of a row: with its zone, or seconds since 1970. A time without a zone is an error: it could move the row over --since or --until.
 func parseExportTime(text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST"} {
-		t, err := time.Parse(layout, text)
+		t, err := time.Parse(layout, text) // takes an unknown name of a zone, such as CET, for one with offset 0
 		if name, offset := t.Zone(); err == nil && (layout != "2006-01-02 15:04:05 MST" || name == "UTC" || offset != 0) {
 			return t, nil
 		}

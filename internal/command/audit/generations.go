@@ -44,7 +44,7 @@ func (a *audit) matchOf(rec *persist.Record) string {
 }
 
 // successor returns the operation that was begun in place of rec: its next generation (the next try, under a new key), or one that a person began. Of several it
-// returns the first that is done, or else the latest; nil if there is none.
+// returns the first that is done, or else the latest; nil if there is none. A missing or unreadable record ends the search.
 func (a *audit) successor(rec *persist.Record) (*persist.Record, error) {
 	var found *persist.Record
 	at := *rec

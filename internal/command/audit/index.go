@@ -148,7 +148,7 @@ func (x *exportIndex) close() {
 // read indexes one export, by its name. Faults of its content go to faults, and the next export is read; the error is for a failure of the index or an interrupt, or
 // says that there are too many faults. The same content twice is a fault: rows would count double.
 func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faults *input.Faults, say func(string)) error {
-	in, err := input.Open(name, strings.NewReader(""), os.TempDir())
+	in, err := input.Open(name, strings.NewReader(""), os.TempDir()) // stdin is no export: "-" counts as empty
 	if err != nil {
 		return faults.Add(err)
 	}
@@ -165,7 +165,7 @@ func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faul
 	for _, note := range append(in.Notes(f.comma), f.notes(name, rows.columns)...) {
 		say(note)
 	}
-	done, all := x.rows, x.all
+	done, all := x.rows, x.all // the rows counted as done, and those of any kind, of the exports before
 	r := &indexing{exportIndex: x, flags: f, name: name, rows: rows, faults: faults}
 	if err := r.all(ctx); err != nil {
 		return err
@@ -251,8 +251,9 @@ func (r *indexing) spell(text string) (results.Decimal, error) {
 	return results.CellDecimal(text, r.flags.decimal)
 }
 
-// add checks one row, judges whether it counts as done, and puts it into the index under its reference. name is the export's, for messages; spell reads an amount. An
-// input.RowError is a fault of the row, any other error one of the index.
+// add checks one row, judges whether it counts as done, and puts it into the index under its reference and its number in all exports (x.all). name is the export's, for
+// messages; number is its place there; spell reads an amount. An input.RowError is a fault of the row, any other error one of the index. r.Not is the cell by which
+// --where leaves the row out, r.Failed a cell with a word of failure; "": none.
 func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number exportPlace, row map[string]string, spell func(string) (results.Decimal, error)) error {
 	fail := func(column string, err error) error {
 		return &input.RowError{File: name, Row: number.row, Line: number.line, Column: column, Err: err, More: true}
@@ -374,7 +375,7 @@ func (x *exportIndex) peek(match string) (all []indexedRow, err error) {
 }
 
 // take returns the rows with the reference of an operation: done are those that --where counts as done, others the rest. It marks all of them as belonging to an
-// operation, so that they are not reported as foreign.
+// operation, so that they are not reported as foreign. fresh is true for a row taken for the first time.
 func (x *exportIndex) take(match string) (done, others []indexedRow, err error) {
 	match = strings.TrimSpace(match)
 	prefix := append([]byte(match), 0)

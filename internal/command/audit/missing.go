@@ -16,7 +16,7 @@ import (
 )
 
 // unresolved prints a finding for an operation in doubt (an effect is possible) if the exports do not have it as done, with the next step. others are its rows not
-// counted as done.
+// counted as done. (spelled, in a case, sets the finding itself if the exports have another spelling of the reference.)
 func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) error {
 	if rec.State.Final() && a.outside(rec.Finished) {
 		return nil // it is reported with the exports of the time of its end
@@ -47,7 +47,7 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 		x.There = others[0].where()
 	}
 	at := rec.Finished
-	switch {
+	switch { // notDone, spelled, behindPrefix, doneBefore and doneSince set the finding x themselves if they return true
 	case !done, a.outside(at):
 		return nil
 	case isUnread(rec, results.Result(x.Here)):

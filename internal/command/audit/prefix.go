@@ -29,7 +29,7 @@ func (p *prefixes) rests(key string, try func(string) bool) string {
 }
 
 // absent takes a key of the journal that the export lacks, and keeps the prefix without which the export has it, for a hint. theirs reports whether the export has a
-// text. Nothing is tried once a prefix is known, or after some hundred keys.
+// text. Nothing is tried once a prefix of either side (here, there) is known, or after some hundred keys.
 func (p *prefixes) absent(key string, theirs func(string) bool) {
 	if p.here == "" && p.there == "" && p.tries < prefixTriesMax {
 		p.tries++
@@ -53,7 +53,7 @@ func (a *audit) behindPrefix(key string, x *Finding) bool {
 }
 
 // foreign takes a text of the export, no key here, and keeps the prefix or quotes without which it is one, for a hint. Nothing is tried once a prefix is
-// known, or after some hundred texts.
+// known, or after some hundred texts. absent counts its tries in p.tries, too, so that the bound is twice the one of absent.
 func (p *prefixes) foreign(match string) {
 	if p.here != "" || p.there != "" || p.tries >= 2*prefixTriesMax {
 		return

@@ -38,7 +38,7 @@ func (a *audit) others(ctx context.Context, ses *session.Session) error {
 }
 
 // noSuchKey returns the error for a KEY, text, that selects no operation. If exactly one operation has a key that may be meant, such as one that ends with the text,
-// the error names it.
+// the error names it. Else the text may be the name of an export without --against in front.
 func (a *audit) noSuchKey(ctx context.Context, ses *session.Session, text string) error {
 	meant, many := "", 0
 	err := session.EachRecord(ctx, ses, a.flags.Query(), func(rec *persist.Record) error {

@@ -10,8 +10,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lend adds rows of an export without a currency to the totals of the exports, in the currency of their operation rec. A row that was added for another operation
-// before (r.fresh is false) is not added again. Without --amount, and where an amount or the currency is not known, it adds nothing.
+// lend collects the amounts of rows without a currency in a.lent, in the currency of their operation rec. addLent adds them to the totals of the exports, if these have
+// several currencies. A row taken for another operation before (r.fresh is false) is left out. Without --amount, and if an amount or the currency is not known, it
+// collects nothing.
 func (a *audit) lend(rec *persist.Record, rows []indexedRow) {
 	if a.flags.amount == "" {
 		return
@@ -30,8 +31,8 @@ func (a *audit) lend(rec *persist.Record, rows []indexedRow) {
 	}
 }
 
-// totalLines returns the totals of both sides, one line for each currency. Where several currencies are known, amounts without one are counted,
-// and not added up.
+// totalLines returns the totals of both sides, one line for each currency. If several currencies are known, amounts without one are counted, and not added up; those of
+// the exports get the currency of their operation here (addLent), as far as it has one.
 func (a *audit) totalLines() []string {
 	ours, theirs := &a.totals, &a.theirs.totals
 	ours.Name, theirs.Name = a.flags.amount+" here", a.flags.amountCol+" there"
@@ -44,7 +45,7 @@ func (a *audit) totalLines() []string {
 		return append(ours.Lines("operation"), theirs.Sums("row")...)
 	}
 	blank, lent := unnamed(ours), a.addLent(theirs)
-	left := unnamed(theirs) - lent
+	left := unnamed(theirs) - lent // rows of no operation, or of one without a currency
 	lines := ours.Lines("operation")
 	if blank > 0 {
 		lines = append(lines, fmt.Sprintf("total %s: not added up of %s whose request names no currency, since there are %s: say --currency COLUMN and --our-currency /POINTER",

@@ -120,11 +120,11 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	f.outs.bind(fs)
 }
 
-// run does the command batch for one input file: it checks the flags, reads all rows once, compares them with the journals, and only then sends. In this order every
-// fault of the input is found before a file is created or a request is sent.
+// run does the command batch for one input file: it checks the flags, reads all rows once (surveyRows), compares them with the journals, and only then sends. In this
+// order every fault of the input is found before a file is created or a request is sent. b.started lets other batches on files of the same folder go on with their checks.
 func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) error {
-	defer runtime.KeepAlive(make([]byte, spareHeap))
-	errs := &lateWriter{s.Err} // beside the progress line
+	defer runtime.KeepAlive(make([]byte, spareHeap)) // a large heap, so that the garbage collector runs less often
+	errs := &lateWriter{s.Err}                       // beside the progress line
 	p, cfg, err := f.plan(errs)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	bar := newProgress(s.Err, in.Name, f.quiet)
 	errs.Writer = bar.beside(s.Err)
 	s.Err = errs
-	p.watchesLeft = f.asksLeft(p, at)
+	p.watchesLeft = f.asksLeft(p, at) // for checkLeft: operations that are not in the file any more
 	sv, err := surveyRows(ctx, in, p, cfg, at.Folder(), bar.checked)
 	if err != nil || f.dry {
 		bar.finish()
@@ -280,7 +280,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if cfg.KeepFields, err = f.keptFields(t.fields); err != nil {
 		return fail(err)
 	}
-	needs := input.RowNeeds{Fields: t.fields, OfKey: len(t.fields), Numbers: f.numbers}
+	needs := input.RowNeeds{Fields: t.fields, OfKey: len(t.fields), Numbers: f.numbers} // what the reader of rows has to take from each
 	target, err := parseURLTemplate(f.url, &needs)
 	if err != nil {
 		return fail(fmt.Errorf("--url: %w", err))
@@ -292,7 +292,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if needs.Delimiter, err = input.ParseDelimiter(f.delimiter); err != nil {
 		return fail(err)
 	}
-	p := &plan{method: f.method, target: target, header: header, profile: cfg.Profile, key: t, generation: f.generation, orderedBy: -1}
+	p := &plan{method: f.method, target: target, header: header, profile: cfg.Profile, key: t, generation: f.generation, orderedBy: -1} // -1: no field
 	if f.orderedBy != "" {
 		p.orderedBy = needs.Index(f.orderedBy, "--ordered-by")
 	}
@@ -310,7 +310,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 
 // look returns the likely mistakes that the first reading of the input looks for, such as a row with a total. keyFields are the columns of the key. Without a currency
 // column in --sum, the usual one is read: amounts of several currencies must not be added up. If the amount is part of the key, two rows that differ in the amount
-// alone are looked for: they are probably one payment.
+// alone are looked for (look.Apart, the amount's column): they are probably one payment.
 func (f *batchFlags) look(keyFields []string) input.Look {
 	amount := cmp.Or(f.sums.column, "amount")
 	look := input.Look{Totals: true, Amount: strings.TrimPrefix(amount, "/")}

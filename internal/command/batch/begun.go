@@ -49,7 +49,8 @@ func (f *batchFlags) checkOrigin(ctx context.Context, b *batch, at place.Place) 
 
 // asBegun returns an error for a batch that leaves out a flag about keys with which the operations of the journal at the same server were begun: --key-header, --profile
 // or --already-done. The flag was most likely forgotten. A server does not see a key in another header, and one that takes no keys would carry out again what is sent
-// again under a profile that trusts them. used is the profile of this run. It reads only the first records of the journal.
+// again under a profile that trusts them. used is the profile of this run; one operation begun under it is enough to show that nothing was forgotten. Only the first
+// records of the journal are read.
 func (f *batchFlags) asBegun(ctx context.Context, ses *session.Session, origin string, used *profile.Profile) error {
 	looked, forgotten, own := 0, "", false
 	for rec, err := range ses.Journal.List(ctx, persist.Query{Account: persist.Account(f.Account)}) {
@@ -78,7 +79,7 @@ func (f *batchFlags) asBegun(ctx context.Context, ses *session.Session, origin s
 // forgottenFlag returns the flag by which a recorded profile differs from that of a run in how the API treats keys; "" if it does not. Both are names as records have
 // them: with marks for the flags --key-header, --already-done and --done.
 func forgottenFlag(used, recorded string) string {
-	base := func(name string) string {
+	base := func(name string) string { // without the marks: "@" and the header, "~" and a word for each of the others
 		if i := strings.IndexAny(name, words.KeyHeaderMark+words.DoneMark[:1]); i >= 0 {
 			return name[:i]
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // setBody checks the flags for the body of a row, puts the body's template and the spelling of numbers into needs, and sets the Content-Type. Rows are sent as forms or
-// as JSON: --form decides, and without it the profile of the API.
+// as JSON: --form decides, and without it (formSaid is false) the profile of the API. f.template is true if --body was given.
 func (f *batchFlags) setBody(needs *input.RowNeeds, header http.Header, p *profile.Profile) error {
 	if !f.formSaid {
 		f.form = p.Body.Default() == profile.FormBody

@@ -104,7 +104,7 @@ func (b *breaker) begin(ctx context.Context) bool {
 // flagged is the flag in the error of a batch that a limit has stopped.
 const flagged = " (--max-errors 0 looks at all rows)"
 
-// recorded takes a row that the journal answered: the file is the one that was run.
+// recorded is called for a row that the journal answered: the file is the one that was run. It ends the count of rows whose keys stand for other requests (taken).
 func (b *breaker) recorded() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,11 +119,11 @@ func (b *breaker) end(l *results.Line) {
 	defer b.mu.Unlock()
 	b.running--
 	b.wake()
-	if b.down && b.running == 0 && b.most > 0 {
+	if b.down && b.running == 0 && b.most > 0 { // down: no connection can be had; the last row in progress has ended so
 		b.trip(&stoppedError{text: "stopped: no connection to " + b.server + " could be had"})
 		return
 	}
-	if l.NotBegun != nil {
+	if l.NotBegun != nil { // the error of the journal, by which the row could not be begun
 		if b.stuck++; b.most > 0 && b.stuck >= min(b.most, stuckRowsMost) {
 			b.trip(&stuckError{b.stuck, l.NotBegun})
 		}
@@ -144,7 +144,7 @@ func (b *breaker) end(l *results.Line) {
 		g.Code = l.Error.Code
 	}
 	switch {
-	case l.Exit == terminal.ExitOK, l.OfRow != 0, l.Result == results.Declined:
+	case l.Exit == terminal.ExitOK, l.OfRow != 0, l.Result == results.Declined: // OfRow: it repeats that row, and has its result
 		b.alike = 0
 		return
 	case g == b.last:

@@ -76,7 +76,7 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 		return nil
 	}
 	unread, began := 0, time.Now()
-	for i, path := range slices.Concat(noted, paths) {
+	for i, path := range slices.Concat(noted, paths) { // the noted ones are looked at in any case
 		if time.Since(began) > copyTime && i >= len(noted) {
 			skipped += len(noted) + len(paths) - i
 			break
@@ -91,7 +91,7 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 			}
 		case err != nil && path == b.in.Name+journalSuffix:
 			return f.askNew(b, fmt.Sprintf("%s: its own journal cannot be read: rows of the file may have been sent there: %v", b.in.Name, words.OneLine(err)))
-		case err != nil && strings.HasSuffix(path, journalSuffix):
+		case err != nil && strings.HasSuffix(path, journalSuffix): // a file with another name is perhaps no journal
 			unread++
 		case why != "":
 			return f.askNew(b, fmt.Sprintf("%s: %s (--journal %s goes on there, and sends nothing twice)", b.in.Name, why, words.ShellQuote(path)))
@@ -216,7 +216,7 @@ func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string) (strin
 		if known.differing, err = other.differsAt(ctx, known.other); err != nil {
 			known.differing = "not known, since the journal is at work" // the record was there a moment ago
 		}
-		if known.differing == "" { // the same request by another recipe
+		if known.differing == "" { // the same request, hashed in another way (recipe), as by an earlier version
 			known.first, known.same = known.other, known.others
 		}
 	}
@@ -232,7 +232,8 @@ type copied struct {
 }
 
 // standing looks for the operations of some rows of the input in a journal, by their keys. found counts those with the row's request, and those with another request
-// to the same API; its first and other are the numbers of the first such rows, 0 if there is none. It is used to find out whether the file was sent before.
+// to the same API; its first and other are the numbers of the first such rows, 0 if there is none. It is used to find out whether the file was sent before. An erased
+// record has no request left, and counts as the row's. A recipe is a way to hash requests: hashes of two recipes cannot be compared.
 func (s *survey) standing(ctx context.Context, journal persist.Journal, rows []sampled) (found copied, err error) {
 	ids := make([]persist.ID, len(rows))
 	for i := range rows {
@@ -279,8 +280,8 @@ func eachOf(ctx context.Context, journal persist.Journal, ids []persist.ID, see 
 	return nil
 }
 
-// differsAt names the differences between a row, by its number, and the record under its key; "" if there are none, or no such row. It reads the input up to that row,
-// since rows are not kept in memory.
+// differsAt names the differences between a row, by its number, and the record under its key; "" if there are none. It reads the input up to that row, since rows are not
+// kept in memory. An input without such a row ends in the error io.EOF.
 func (b *batch) differsAt(ctx context.Context, number int) (string, error) {
 	rows, err := input.NewRows(b.in.Name, b.in.Reader(), b.plan.needs)
 	for err == nil {

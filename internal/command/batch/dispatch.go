@@ -51,7 +51,7 @@ func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
 func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan job) {
 	j := job{seq: r.at, row: r.Row, of: r.of}
 	ended := r.recorded != nil && (b.plan.orderedBy < 0 || r.recorded.Exit != terminal.ExitUnknown) // else a worker holds back the rows behind it
-	if ended && r.standing == r.mark.request {
+	if ended && r.standing == r.mark.request {                                                      // the recorded request is the row's
 		if named := b.nameNext(ctx, &r.Row, r.recorded); named || r.of != r.Number {
 			j.sign(r.recorded)
 			r.text = r.recorded.Marshal()
@@ -61,7 +61,7 @@ func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan
 		b.report(&r.Row, r.recorded, results.Placed{Seq: r.at, Text: r.text})
 		return
 	}
-	if pace.on() && !b.stands(ctx, r.key) {
+	if pace.on() && !b.stands(ctx, r.key) { // a row with an end in the journal is not sent, and does not count for --rate
 		pace.wait(ctx)
 	}
 	select {
@@ -91,7 +91,7 @@ func (b *batch) look(ctx context.Context, group []readRow) {
 	if !found {
 		return
 	}
-	left := groupBytesMax
+	left := groupBytesMax // bytes of lines to keep at once
 	// Do handles all other rows, and meets an error of the journal again.
 	_ = journal.GetEach(ctx, ids, func(i int, rec persist.Record) bool {
 		b.recall(&group[i], &rec)
@@ -105,10 +105,10 @@ type eachReader interface {
 	GetEach(ctx context.Context, ids []persist.ID, yield func(i int, rec persist.Record) bool) error
 }
 
-// recall makes the result line of a row from its record, if the record has the whole answer of a confirmed operation: the same line as from a call of Do, without its cost. Any
-// other record is left to Do: one that was refused and told to nobody, or settled, where Do notes that its caller was told of it; and one of another recipe, by which requests are hashed, since its
-// fingerprint cannot be compared. standing is the first half of the record's fingerprint: handOut takes the line only if it is that of the row's own request. Another client may
-// have written the answer a moment ago: the printer waits until it is durable.
+// recall makes the result line of a row from its record, if the record has the whole answer of a confirmed operation: the same line as from a call of Do, without its
+// cost. Any other record is left to Do. So is one that was settled, or refused and told to nobody, since Do notes that its caller was told; and one of another recipe
+// (way to hash requests), since its fingerprint cannot be compared. standing is the first half of the record's fingerprint: handOut takes the line only if it is that of
+// the row's own request. Another client may have written the answer a moment ago: the printer waits until it is durable.
 func (b *batch) recall(r *readRow, rec *persist.Record) {
 	if rec.Recipe != b.survey.recipe || !operation.MayRecall(rec) {
 		return

@@ -112,7 +112,7 @@ func (d *dryRun) run(ctx context.Context) error {
 		class results.Class
 		ended int // 1: it has ended, although unknown
 	}
-	firsts := map[int]first{} // the rows that others repeat, by their numbers
+	firsts := map[int]first{} // the rows that others repeat, by their numbers; r.of is that of the first, r.at the place of its repetition
 	for _, r := range repeats {
 		firsts[r.of] = first{class: results.ClassNew}
 	}
@@ -133,7 +133,7 @@ func (d *dryRun) run(ctx context.Context) error {
 		ended := d.ended
 		if len(repeats) > 0 && repeats[0].at == at {
 			if of := firsts[repeats[0].of]; of.class != results.ClassNew && !isSuccess(results.Result(of.class)) {
-				c, d.ended = of.class, d.ended+of.ended // as in a run
+				c, d.ended = of.class, d.ended+of.ended // as in a run: a repetition of a row that is not done has its state
 			}
 			repeats = repeats[1:]
 		} else if c, sends, err = d.foresee(ctx, &r); err != nil {
@@ -179,7 +179,8 @@ func (d *dryRun) show(ctx context.Context, r *input.Row, enc *json.Encoder) erro
 }
 
 // foresee returns the class of a row, its state by the journal, such as new, done or held. sends is true if a run would send the row now. It follows the same rules
-// as a run, but only reads. The error says that the journal fails; c is "" then.
+// as a run, but only reads. A nil d.session means that there is no journal yet. d.ended counts rows of unknown outcome whose operations have ended. The error says that
+// the journal fails; c is "" then.
 func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, sends bool, err error) {
 	if d.session == nil {
 		if d.plan.generation > 1 {

@@ -16,7 +16,7 @@ func (b *batch) judgeDeclined(rec *persist.Record, l *results.Line) {
 	if l.Result != results.Declined {
 		return
 	}
-	next := cmp.Or(l.First, b.plan.generation+1)
+	next := cmp.Or(l.First, b.plan.generation+1) // the --generation that would try it anew; First: an earlier one has to run before
 	switch {
 	case b.flags.WasDone(rec) && isAccepted(rec):
 		l.Was = fmt.Sprintf("they were accepted (%d) before this --declined, and may still succeed: ask the API what came of them; --generation %d sends them once more, and only with --yes", l.Status, next)
@@ -53,7 +53,8 @@ func (b *batch) isKeptBack(rec *persist.Record) bool {
 	return why != "" && !b.flags.yes
 }
 
-// keptBack returns the result line of a row that is not tried anew without --yes. rec is the record of its earlier generation, of which isKeptBack is true.
+// keptBack returns the result line of a row that is not tried anew without --yes. rec is the record of its earlier generation (try), of which isKeptBack is true. l.Was is
+// the text about all such rows in the summary.
 func (b *batch) keptBack(rec *persist.Record, generation int) results.Line {
 	l := b.flags.Declines.Confirmed(rec)
 	row, rows := b.whyKeptBack(rec)

@@ -44,6 +44,7 @@ func keyTemplateFor(text string, shape session.KeyShape, p *profile.Profile) (ke
 		return t, fmt.Errorf("%q: the API of --profile %s takes UUIDs of version 4, which are random; keep one beside each row, and say --key '{column}', or --key-uuid4 for one in their shape that is made of the key", text, p.Name)
 	}
 	t.shape = shape
+	// Without a flag for the shape, a UUID is made of the key if the API wants one, or takes no ":", which stands in every key of a template.
 	t.shape.UUID = shape.UUID || !shape.Set() && (p.Key.Format == profile.UUID || p.Key.Alphabet != "" && !strings.Contains(p.Key.Alphabet, ":"))
 	return t, err
 }
@@ -80,7 +81,7 @@ func parseKeyTemplate(s string) (keyTemplate, error) {
 	return t, nil
 }
 
-// parsePart parses one part of a key template, between two colons: plain text, or {FIELD}. It adds a new field to t.fields.
+// parsePart parses one part of a key template, between two colons: plain text (field is -1), or {FIELD}, by its index in t.fields. It adds a new field there.
 func (t *keyTemplate) parsePart(text string) (keyPart, error) {
 	if text == "" {
 		return keyPart{}, errors.New("a part is empty")

@@ -20,8 +20,8 @@ import (
 func (f *batchFlags) asOrdered(ctx context.Context, ses *session.Session, write bool) error {
 	digest := sha256.Sum256([]byte(f.url))
 	mark := hex.EncodeToString(digest[:4]) + " "
-	standing, err := ses.Journal.Fact(ctx, persist.FactOrdered, nil, nil)
-	for err == nil {
+	standing, err := ses.Journal.Fact(ctx, persist.FactOrdered, nil, nil) // a line for each --url: its hash, and the column
+	for err == nil {                                                      // until the note stands: another process may write between
 		lines := strings.Split(string(standing), "\n")
 		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, mark) })
 		switch {
@@ -40,7 +40,7 @@ func (f *batchFlags) asOrdered(ctx context.Context, ses *session.Session, write 
 		}
 		standing, err = ses.Journal.Fact(ctx, persist.FactOrdered, standing, []byte(next))
 	}
-	if errors.Is(err, persist.ErrDenied) {
+	if errors.Is(err, persist.ErrDenied) { // a role without the right to these notes
 		return nil
 	}
 	return place.JournalError(ses.Place.Name, err)

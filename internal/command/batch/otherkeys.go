@@ -95,7 +95,7 @@ func (o *otherKeys) warning(b *batch, own string) string {
 // for a journal of the file's own, in one beside it. The keys say that they are other operations, such as those of another month, or are a mistake that pays
 // each row twice. Of fewer rows it warns, but it asks for one that stands under its own key for another account. --strict refuses without a question.
 func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Place) error {
-	if f.newJournal || b.without != "" || f.generation > 1 || b.survey.rows == 0 {
+	if f.newJournal || b.without != "" || f.generation > 1 || b.survey.rows == 0 { // without: a dry run has warned of a copy already
 		return nil
 	}
 	var beside []string // of a journal named by --journal that exists, none: it is the one that is meant
@@ -137,7 +137,8 @@ func (s *sample) saying(rows int) string {
 }
 
 // otherKeysIn searches another journal for operations with the requests of this file under other keys: the file may have been sent before. It finds
-// nothing if one of the first rows stands there under its own key, since the file was run under these keys then, or if the journal cannot be read.
+// nothing if one of the first rows stands there under its own key, since the file was run under these keys then, or if the journal cannot be read. text is the value of
+// --journal for it. Only the newest records are read. Rows that stand there under their own keys in another account are found, too.
 func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string, rows *finder) (found otherKeys) {
 	at, err := place.ParseSealed(place.FromFlag, text, f.SealKey)
 	if err != nil {
@@ -158,7 +159,7 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string, row
 	found.text = text
 	other, account := map[int]string{}, map[int]string{}
 	rows.standing = map[int]bool{}
-	own := request.Base(sv.account)
+	own := request.Base(sv.account) // without the values of headers that are part of some accounts
 	err = eachOfNewest(ctx, ses, min(recordsLeast+2*sv.rows, recordsMost), func(rec *persist.Record) {
 		i, ownKey := rows.byKey[short([]byte(rec.Key))]
 		switch at := request.Base(rec.Account); {

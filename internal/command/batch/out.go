@@ -83,6 +83,7 @@ func (f *batchFlags) holdsOurs(in *input.File, p *plan) (bool, error) {
 		}
 		before := len(lines)
 		lines = slices.DeleteFunc(lines, func(l results.Line) bool { return r.Number == l.Row && p.hasKey(&r, l.Key) })
+		// A line of this row with a key that is none of the row's is of another input.
 		if before == len(lines) && slices.ContainsFunc(lines, func(l results.Line) bool { return r.Number == l.Row }) {
 			return false, nil
 		}

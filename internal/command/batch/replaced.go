@@ -57,7 +57,7 @@ func (d *dryRun) replaced(ctx context.Context, r *input.Row, rec *persist.Record
 	if by.State == persist.StatePending {
 		return results.ClassPending
 	}
-	return results.Class(results.Mismatch)
+	return results.Class(results.Mismatch) // as a run calls a row whose key stands for something else
 }
 
 // replacedEarlier returns the class (the state) of a row if a person has replaced its generation before this run's, the try before, by an operation under another
@@ -87,7 +87,7 @@ func (b *batch) replacement(ctx context.Context, rec *persist.Record) (by persis
 	op, by := operation.OpOf(rec, 0), *rec
 	for links := 0; by.ReplacedBy != "" && links < intent.IntentMax; links++ {
 		next, err := b.session.Journal.Get(ctx, persist.ID{Account: by.Account, Key: by.ReplacedBy})
-		if err != nil || !intent.IsSuccessor(&by, &next) {
+		if err != nil || !intent.IsSuccessor(&by, &next) { // its record is gone, or is not what was begun in the place: nothing is known of its effect
 			return persist.Record{ID: persist.ID{Account: by.Account, Key: by.ReplacedBy}}, intent.IsReplacedBy(&op, &operation.Op{})
 		}
 		by = next

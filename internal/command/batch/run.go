@@ -65,12 +65,12 @@ func (b *batch) note(format string, args ...any) {
 // observe shows the breaker and the wire every attempt. The observer of cfg, if any, still sees it, too.
 func (b *batch) observe(cfg *oncehttp.Config) {
 	b.breaker = newBreaker(b.flags.maxErrors, b.survey.origin, func(cause error) { b.stop(cause) })
-	next := b.made.Counting(cfg.Observe)
+	next := b.made.Counting(cfg.Observe) // counts attempts, and calls the observer of cfg
 	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
 		b.breaker.observe(e)
 		switch e.Kind {
 		case oncehttp.EventAttempt:
-			b.started()
+			b.started() // other batches of the folder find the row in the journal now
 			b.bar.pause(string(e.Key), time.Time{})
 		case oncehttp.EventWaiting:
 			b.bar.pause(string(e.Key), time.Now().Add(e.Wait))
@@ -147,14 +147,14 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		}
 		b.made.Take(&l)
 		line := results.Placed{Seq: j.seq, Text: l.Marshal()}
-		if l.Sends > 0 && l.Source != results.SourceName(oncehttp.SourceJournal) && l.Result != results.Duplicate {
+		if l.Sends > 0 && l.Source != results.SourceName(oncehttp.SourceJournal) && l.Result != results.Duplicate { // sent by this run: see countUnrecorded
 			line.Key, line.Result = l.Key, l.Result
 		}
 		b.report(&j.row, &l, line)
 	}
 }
 
-// takeBack counts a row that the end of the batch stopped before anything was sent. If it had been attempted, its amount counts as that of a stopped row.
+// takeBack counts a row that the end of the batch stopped before anything was sent: as stopped, with its amount, if an attempt had begun, else as not tried.
 func (b *batch) takeBack(r *input.Row, l *results.Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -198,7 +198,7 @@ func (j *job) sign(l *results.Line) {
 func (b *batch) report(r *input.Row, l *results.Line, text results.Placed) {
 	b.mu.Lock()
 	b.tally.Add(l)
-	if l.OfRow != 0 && l.Result != results.Duplicate {
+	if l.OfRow != 0 && l.Result != results.Duplicate { // it repeats a row that is not done
 		b.repeated++
 	}
 	b.plan.count(&b.totals, l.Class(), r)
@@ -290,10 +290,11 @@ func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 }
 
 // send sends a row under the key of this generation (try), and returns its result line. An answer or an error of the call is in that line. An error after which the
-// journal takes nothing more stops the batch.
+// journal takes nothing more stops the batch. A line of a failure also gets what the record and the flags say about it, and advice (Lesson) about an answer that the
+// command does not understand. Unread marks a line with that advice.
 func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.Line {
 	key := b.plan.keyOf(r, generation)
-	ctx, end := b.wire.seated(ctx)
+	ctx, end := b.wire.seated(ctx) // gives the row its place among the requests at once
 	defer end()
 	req, err := b.plan.request(b.flags.WithDeclines(ctx), r)
 	if err != nil {

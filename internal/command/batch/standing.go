@@ -105,7 +105,7 @@ func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results
 		return "" // the line stays as it is
 	}
 	l.Contradicted(&rec)
-	if l.CountWhole(&rec); !l.IsOfRecord() {
+	if l.CountWhole(&rec); !l.IsOfRecord() { // this run has sent the row itself
 		return rec.Profile
 	}
 	kept := l.IsKeptBack()
@@ -189,10 +189,11 @@ func (b *batch) rekeyed(ctx context.Context, r *input.Row, generation int) strin
 }
 
 // standing returns the line that is printed for a row which a run with --generation must not send, and true: an earlier generation (try) of the row is not refused
-// for certain. The line comes from the journal. It returns false if the row may be sent. It looks from the newest generation to the first.
+// for certain, or there is none. The line comes from the journal. It returns false if the row may be sent. It looks from the newest generation to the first. l.First is
+// the generation that has to be run before the one of this run.
 func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool) {
 	last := b.plan.generation
-	for g := last; g >= 1; g-- {
+	for g := last; g >= 1; g-- { // of last-1, a certain refusal lets the row be sent; an operation of last itself goes on by the usual call
 		key := b.plan.keyOf(r, g)
 		rec, err := b.lookup(ctx, key)
 		switch {
@@ -255,7 +256,7 @@ const neverSent = "generation 1 was never sent"
 // readRejected returns the operations that were rejected and that the journal has forgotten, the latest of each key. They are kept in a file beside it. Where they
 // cannot be read, the map is nil.
 func (b *batch) readRejected() map[persist.ID]forgotten.Operation {
-	all, _, err := forgotten.Read(b.session.Place, time.Now())
+	all, _, err := forgotten.Read(b.session.Place, time.Now()) // oldest first
 	if err != nil {
 		return nil
 	}
@@ -340,7 +341,7 @@ func standsOpen(l *results.Line, rec *persist.Record) {
 // distrusts returns the reason against sending a pending operation of a row again: its record says that the API knows its key, and the profile of this run says that no
 // key protects the request. It returns "" if there is no reason, as for a record of another request.
 func (b *batch) distrusts(ctx context.Context, r *input.Row, rec *persist.Record) string {
-	if !b.survey.exposed {
+	if !b.survey.exposed { // by the profile of this run, a key protects each row
 		return ""
 	}
 	req, err := b.plan.request(ctx, r)

@@ -60,7 +60,7 @@ func (f *batchSums) expected() (map[string]*results.Decimal, error) {
 
 // set checks the flags, and has the amount and currency read from each row: p.sum and p.currency become the numbers of their fields, or -1 if the flag is not given.
 func (f *batchSums) set(p *plan, needs *input.RowNeeds) error {
-	p.sum, p.currency = -1, -1
+	p.sum, p.currency = -1, -1 // --currency alone is for {column:minor} in --body
 	switch {
 	case f.column == "" && len(f.expectSums) > 0, f.column == "" && f.currency != "" && needs.Body == nil:
 		return errors.New("--currency and --expect-sum need --sum, the amount")
@@ -136,7 +136,8 @@ func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
 	return session.ParseKeepFields(given, byDefault)
 }
 
-// amount returns the amount of --sum in a row, with its currency, "" without --currency. An error is about column. It must not be called without --sum.
+// amount returns the amount of --sum in a row, with its currency, "" without --currency. An error is about column. It must not be called without --sum. Of cells of CSV
+// (r.Cells), p.marks notes the decimal marks by which they can be read, for the text of an error.
 func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column string, err error) {
 	amount, err = p.amountIn(r.Fields[p.sum], r.Cells)
 	if r.Cells && p.needs.Spelling.Mark() == "" {

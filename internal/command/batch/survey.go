@@ -137,7 +137,7 @@ func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(in
 			s.account, s.origin, s.recipe = r.account, r.origin, r.recipe
 			s.exposed = s.exposed || !r.protected
 			if p.sum >= 0 {
-				above := s.totals.All(r.currency)
+				above := s.totals.All(r.currency) // without this row
 				s.suspects.addsUp(r, &r.amount, above.Rows, &above.Sum)
 				s.totals.Add(results.ClassUnsent, r.currency, &r.amount)
 			}
@@ -249,7 +249,7 @@ func (s *survey) findRepeats(in *input.File, p *plan) error {
 		}
 		first, has = e, true
 		if s.present != nil && unkept == nil {
-			e.body = [16]byte{}
+			e.body = [16]byte{} // in the entries of present it only marks operations that have not ended
 			unkept = s.present.add(e)
 		}
 	})

@@ -90,7 +90,7 @@ func (s *suspects) see(r *readRow, p *plan) error {
 	s.amount(r, p)
 	if r.Total != "" {
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("says %q: it may be the total of others, and would be sent as one more", r.Total)})
-		s.total = suspect{}
+		s.total = suspect{} // it is a suspect already
 	}
 	for _, text := range r.Fields[:p.needs.OfKey] {
 		if strings.TrimSpace(text) != text {
@@ -104,7 +104,7 @@ func (s *suspects) see(r *readRow, p *plan) error {
 			s.add(suspect{r.Number, r.Line, fmt.Sprintf("has %s in its key, with the character %U, which nobody sees: without it, it would be another operation", strconv.QuoteToASCII(words.Clip(text)), odd)})
 		}
 	}
-	e := entry{body: r.entry.key, at: uint64(r.Line), number: uint64(r.Number)}
+	e := entry{body: r.entry.key, at: uint64(r.Line), number: uint64(r.Number)} // compare looks for entries with one key and different bodies
 	if p.look.Apart != "" {
 		e.key = r.Rest
 		if err := s.rests.add(e); err != nil {
@@ -116,7 +116,9 @@ func (s *suspects) see(r *readRow, p *plan) error {
 }
 
 // amount reads the amount of a row (that of --sum, or else the column or member "amount"), and keeps the row as a suspect if it is negative, zero, a sum of rows
-// above, written as 1e3, or has too many decimals. Without --sum, a text that is no number is kept for conclude.
+// above, written as 1e3, or has too many decimals. Without --sum, a text that is no number is kept for conclude. It also keeps the first cell of --sum that JSON would
+// spell otherwise (local), two different currencies of a --sum without --currency, and the first amount with decimals that is sent as it is. odd and read: some amount
+// was no number, some was one.
 func (s *suspects) amount(r *readRow, p *plan) {
 	text, d := r.Amount, r.amount
 	if p.sum >= 0 {
@@ -255,7 +257,7 @@ func (s *suspects) conclude() error {
 	if s.total.row > 0 {
 		s.add(s.total)
 	}
-	if s.read {
+	if s.read { // other rows have numbers
 		for _, found := range s.unread {
 			s.add(found)
 		}
@@ -288,6 +290,7 @@ func (s *suspects) compare(by *sorter, why string) error {
 }
 
 // unit returns a text about amounts with decimals, for an API that may want them in the smallest unit of their currency; "" if there are none, or if no API is named.
+// named is the value of --profile: the listed ones are those of no special API.
 func (s *suspects) unit(p *plan, named string) string {
 	if s.decimals == "" || slices.Contains([]string{"", profile.Draft07().Name, profile.Draft07Quoted().Name, profile.None().Name}, named) {
 		return ""

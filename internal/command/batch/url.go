@@ -50,10 +50,10 @@ func parseURLTemplate(text string, needs *input.RowNeeds) (urlTemplate, error) {
 		t.parts = append(t.parts, urlPart{field: needs.Index(name, "--url"), query: query})
 		rest = next
 	}
-	if head := t.parts[0].literal; strings.Count(head, "/") < 3 {
+	if head := t.parts[0].literal; strings.Count(head, "/") < 3 { // before the first field: scheme://host/
 		return t, errors.New("{field} may stand in the path and in the query only")
 	}
-	_, err := t.fill(make([]string, len(needs.Fields)))
+	_, err := t.fill(make([]string, len(needs.Fields))) // with empty values, as a check of the rest
 	return t, err
 }
 
