@@ -51,7 +51,8 @@ func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
 func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan job) {
 	j := job{seq: r.at, row: r.Row, of: r.of}
 	ended := r.recorded != nil && (b.plan.orderedBy < 0 || r.recorded.Exit != terminal.ExitUnknown) // else a worker holds back the rows behind it
-	if ended && r.standing == r.mark.request {                                                      // the recorded request is the row's
+	if ended && r.standing == r.mark.request {
+		// The recorded request is the row's own.
 		if named := b.nameNext(ctx, &r.Row, r.recorded); named || r.of != r.Number {
 			j.sign(r.recorded)
 			r.text = r.recorded.Marshal()

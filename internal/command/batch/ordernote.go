@@ -21,7 +21,8 @@ func (f *batchFlags) asOrdered(ctx context.Context, ses *session.Session, write 
 	digest := sha256.Sum256([]byte(f.url))
 	mark := hex.EncodeToString(digest[:4]) + " "
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrdered, nil, nil) // a line for each --url: its hash, and the column
-	for err == nil {                                                      // until the note stands: another process may write between
+	// Fact writes only in place of the value standing, and returns what stands then. Another process may write between: then it is tried again.
+	for err == nil {
 		lines := strings.Split(string(standing), "\n")
 		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, mark) })
 		switch {

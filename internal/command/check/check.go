@@ -204,7 +204,7 @@ func (f *checkFlags) run(ctx context.Context, url string, s terminal.Streams) er
 		plan := conformance.PlanVolume(o)
 		fmt.Fprintf(s.Err, "check --volume sends up to %d requests, and up to %d operations among them\n", plan.Requests, plan.Effects)
 	}
-	bar := newBar(s.Err, io.Discard, len(chosen), "check")
+	bar := newBar(s.Err, io.Discard, len(chosen), "check") // the report is written after the bar, and cannot run into it
 	o.Done = func(conformance.Result) { bar.add() }
 	rep, err := conformance.Run(ctx, o)
 	bar.finish()
@@ -251,7 +251,8 @@ func caseIDs(cases []conformance.Case) []string {
 	return ids
 }
 
-// checkError returns an error of the test suite in words of the command: options are named by their flags, and the exit status is that for the kind of error.
+// checkError returns an error of the test suite in words of the command: options are named by their flags. A wrong option (UsageError, ErrUsage) gets the exit status of a
+// wrong call, any other error that of a failed run.
 func checkError(err error) error {
 	var ue *conformance.UsageError
 	switch {

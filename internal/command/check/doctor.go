@@ -50,7 +50,7 @@ func (f *checkFlags) examine(ctx context.Context, url string, s terminal.Streams
 	if err != nil {
 		return err
 	}
-	o.Run, o.Reruns = []string{probeAnswer, probeOnce, probeOverlap}, -1
+	o.Run, o.Reruns = []string{probeAnswer, probeOnce, probeOverlap}, -1 // a failed case is not tried again
 	for _, p := range givenFlags(&o) {
 		o.Run = append(o.Run, p.probe)
 	}
@@ -76,11 +76,12 @@ func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) er
 	row("effects", verdictLine(once, "a repeat is not executed again"))
 	row("witness", witnessLine(rep.Witness))
 	row("overlap", verdictLine(overlap, "operations overlap, and one effect comes of it"))
+	// idle: a given flag does not work. A witness is a place at the server that tells the number of effects.
 	idle := o.Witness != "" && rep.Witness != conformance.WitnessCounted && rep.Witness != conformance.WitnessListed
 	if idle {
 		row("--witness", "does not work: "+rep.Headline)
 	}
-	for _, p := range givenFlags(o) {
+	for _, p := range givenFlags(o) { // a reason that names --witness is no fault of the flag
 		if c := found[p.probe]; c.Verdict == conformance.VerdictInconclusive && !strings.Contains(c.Reason, "--witness") {
 			row(p.flag, "does not work: "+c.Reason)
 			idle = true

@@ -25,7 +25,7 @@ type bank struct {
 	kill    chan struct{}
 }
 
-// OpenBank returns a test server of payments that loses requests and answers at random, by seed. It is closed at the end of the test.
+// OpenBank returns a test server of payments that loses requests and answers at random, by seed. It sends no Retry-After (-1). It is closed at the end of the test.
 func OpenBank(t *testing.T, seed uint64) *bank {
 	t.Helper()
 	mix, err := mockserver.ParseFaults("drop-after=0.2,drop-before=0.05,cut-body=0.05,503=0.03")
@@ -50,7 +50,8 @@ func OpenBank(t *testing.T, seed uint64) *bank {
 	return b
 }
 
-// pay is the handler of payments in this test server. It keeps an answer for each key, with a number, so that no two payments are answered alike.
+// pay is the handler of payments in this test server. It keeps an answer for each key, with a number, so that no two payments are answered alike. The mock server in front
+// of it calls it once for each key, and answers repetitions itself.
 func (b *bank) pay(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	key := r.Header.Get("Idempotency-Key")

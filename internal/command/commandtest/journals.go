@@ -26,7 +26,7 @@ func DoubtJournal(t *testing.T) string {
 		case strings.Contains(string(b), `"1"`):
 			w.WriteHeader(http.StatusCreated)
 		case strings.Contains(string(b), `"3"`):
-			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+			http.Redirect(w, r, "/elsewhere", http.StatusFound) // a redirect is not followed: a person has to decide
 		default:
 			panic(http.ErrAbortHandler)
 		}

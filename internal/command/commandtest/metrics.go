@@ -49,7 +49,7 @@ func listedMetrics(t *testing.T, prefixes []string) map[string]metric {
 			t.Errorf("docs/metrics.md: %s has the unit %s, its name says %s", name, row[3], unit)
 		}
 		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-			all[name] = metric{row[2], strings.TrimSpace(row[4]), row[5]}
+			all[name] = metric{row[2], strings.TrimSpace(row[4]), row[5]} // kind (gauge or counter), labels, help
 		}
 	}
 	return all
@@ -71,7 +71,8 @@ var (
 	writtenLabel = regexp.MustCompile(`([a-z_]+)="(?:[^"\\]|\\.)*"`)
 )
 
-// writtenMetrics returns the metrics of a text in the Prometheus format, by name. The labels of a metric without a sample are "none".
+// writtenMetrics returns the metrics of a text in the Prometheus format, by name. The labels are the names of those in the last sample; "none" without a sample. A line
+// has, in line[1] to line[4], HELP or TYPE or nothing, the name, the labels, and the rest.
 func writtenMetrics(text string) map[string]metric {
 	all := map[string]metric{}
 	for _, line := range writtenLine.FindAllStringSubmatch(text, -1) {

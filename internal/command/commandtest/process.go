@@ -21,7 +21,7 @@ const AsCommand = "ONCEHTTP_TEST_AS_COMMAND"
 // It hides the user's configuration from the tests.
 func RunTests(m *testing.M) {
 	if os.Getenv(AsCommand) != "" {
-		command.Main()
+		command.Main() // ends the process
 	}
 	testrun.AtOnce(testrun.N(12, 5)) // they wait for servers and for other processes
 	testrun.InMemory()

@@ -22,8 +22,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/work"
 )
 
-// Enqueue writes n pending POSTs to target to a journal, under the keys w:0 to w:n-1, and closes the journal. Nothing is sent. header are the names of headers that
-// each request has.
+// Enqueue writes n pending POSTs to target to a journal, under the keys w:0 to w:n-1, and closes the journal. Nothing is sent. Each request has the headers of these names,
+// with the value "not kept". The client has an Authorize that adds nothing, as one with credentials kept by no journal.
 func Enqueue(t *testing.T, journal, target string, n int, header ...string) {
 	t.Helper()
 	at, err := place.Parse(journal)
@@ -92,8 +92,8 @@ func (l *lockedText) Await(t *testing.T, pattern string) string {
 // ToTestServers lets work send to the servers of tests. For a journal on a database, work needs these arguments.
 var ToTestServers = []string{"--origin", "http://127.0.0.1:*"}
 
-// StartWork starts work with these arguments, and waits until it works. It sends to the servers of tests, unless the arguments name
-// others.
+// StartWork starts the command work in a process of its own, with these arguments, and waits until it works. Without --origin, --auth and --auth-command it sends to the
+// servers of tests (ToTestServers).
 func StartWork(t *testing.T, args ...string) *working {
 	t.Helper()
 	if !slices.Contains(args, "--origin") && !slices.Contains(args, "--auth") && !slices.Contains(args, "--auth-command") {
@@ -175,6 +175,6 @@ func EndLeases(t *testing.T, journal string) (n int) {
 	if err := db.QueryRow("SELECT count(*) FROM " + table + " WHERE state = 0 AND lease_until > 1").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
-	MustExec(t, db, "UPDATE "+table+" SET lease_until = 1 WHERE state = 0")
+	MustExec(t, db, "UPDATE "+table+" SET lease_until = 1 WHERE state = 0") // state 0 is pending; 1 is a time long past
 	return n
 }

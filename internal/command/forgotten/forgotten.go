@@ -157,7 +157,8 @@ func (l *log) add(rec *persist.Record, now time.Time) error {
 	return err
 }
 
-// line returns the line of the log about a record forgotten at now. If the journal is sealed (encrypted), so is the line.
+// line returns the line of the log about a record forgotten at now. If the journal is sealed (encrypted), so is the line: it has the time, and the sealed record without
+// headers, bodies and query string.
 func (l *log) line(rec *persist.Record, now time.Time) ([]byte, error) {
 	o := operationOf(rec, now)
 	if l.sealer != nil {
@@ -177,8 +178,8 @@ func (l *log) line(rec *persist.Record, now time.Time) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// open opens the log's file for a line, if needed. The log has two files: a full one is renamed to the older one, which it replaces. Files whose last line is too old
-// are removed. The caller holds l.mu.
+// open opens the log's file for a line, if needed. The log has two files: a full one, of l.most bytes, is renamed to the older one, and replaces it. Files with a last
+// write longer ago than KeptFor are removed. The caller holds l.mu.
 func (l *log) open(now time.Time) error {
 	if l.file != nil {
 		info, err := l.file.Stat()
@@ -333,10 +334,11 @@ func (o *Operation) open(sealer *seal.Sealer) bool {
 }
 
 // Keep returns the journal with a log of the operations that it forgets, since they ended without effect. interrupted writes a mark to the log: the end of its
-// client came before anything was sent for this one. warn is called with each error of the log: the operation is forgotten, and the caller goes on.
+// client came before anything was sent for this one. warn is called with each error of the log: the operation is forgotten, and the caller goes on. The result
+// implements persist.LateFinisher if j does by itself, and not by a journal embedded in it (FinishesLate tells).
 func Keep(j persist.Journal, at place.Place, warn func(error)) (kept persist.Journal, interrupted func(persist.ID)) {
 	path, err := pathOf(at)
-	k := &keeping{j, &log{path: path, nowhere: err, sealer: at.Sealer, most: FileBytesMax}, warn}
+	k := &keeping{j, &log{path: path, nowhere: err, sealer: at.Sealer, most: FileBytesMax}, warn} // nowhere: there is no place for a log
 	interrupted = func(id persist.ID) {
 		const none = "-" // a sealer wants the fields of an operation
 		k.add(&persist.Record{ID: id, Note: noteInterrupted, Method: none, Origin: none, Target: none, WireKey: none, Fingerprint: make([]byte, sha256.Size)})

@@ -75,7 +75,7 @@ func (l *looker) cell(name, text string) {
 		l.row.NamesTotal = strings.Clone(strings.TrimSpace(text))
 	}
 	switch name {
-	case "":
+	case "": // an Amount or a Currency of "" is asked for by nobody
 	case l.look.Amount:
 		l.row.Amount = strings.Clone(text)
 	case l.look.Currency:

@@ -217,7 +217,7 @@ func (c *crReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	n, err := c.in.Read(p[:1])
+	n, err := c.in.Read(p[:1]) // waits; the rest is what is buffered then
 	if n == 0 {
 		return 0, err
 	}
@@ -267,7 +267,8 @@ func checkHead(head []byte) error {
 	return nil
 }
 
-// looksUTF16 reports whether every second byte of the beginning is NUL, as in UTF-16 of Latin letters.
+// looksUTF16 reports whether every second byte of the beginning is NUL, and no other, as in UTF-16 of Latin letters. It looks at 8 pairs of bytes; with fewer than 4 it
+// returns false.
 func looksUTF16(head []byte) bool {
 	const few, enough = 4, 8
 	pairs := min(len(head)/2, enough)
