@@ -114,7 +114,7 @@ func (f *assignFlags) run(ctx context.Context, keys []string, s terminal.Streams
 // to returns the account to which operations are assigned: --account, with the inner account of --inside. Header values that are part of some accounts are left out.
 func (f *assignFlags) to() string {
 	if f.hasInside {
-		return persist.Account(f.Account, [2]string{"", f.inside})
+		return persist.Account(f.Account, [2]string{"", f.inside}) // the inner account is the part without a name; a header's has one
 	}
 	return persist.Account(f.Account)
 }
@@ -130,7 +130,7 @@ func (f *assignFlags) none() []string {
 // withoutHeaders returns an account without the header values that are part of it, such as the id of a sub-account. The inner account of --inside stays.
 func withoutHeaders(account string) string {
 	name, scopes := persist.SplitAccount(account)
-	if len(scopes) > 0 && scopes[0][0] == "" {
+	if len(scopes) > 0 && scopes[0][0] == "" { // the inner account: it has no header's name, and comes first
 		return persist.Account(name, scopes[0])
 	}
 	return persist.Account(name)
@@ -205,7 +205,7 @@ func (a *assigning) everything(ctx context.Context) error {
 			return err
 		}
 	}
-	// The first of several scopes of a key comes last.
+	// Operations with header values in their account come first. Of a key that stands with and without, the one without comes last.
 	err := a.all(ctx, func(rec *persist.Record) bool { return rec.Account != withoutHeaders(rec.Account) })
 	if err == nil {
 		err = a.all(ctx, func(rec *persist.Record) bool { return rec.Account == withoutHeaders(rec.Account) })
@@ -244,7 +244,7 @@ func (a *assigning) all(ctx context.Context, wanted func(*persist.Record) bool) 
 func (a *assigning) each(ctx context.Context, do func(*persist.Record) error) error {
 	for _, none := range a.none() {
 		err := session.EachRecord(ctx, a.ses, persist.Query{Account: none}, func(rec *persist.Record) error {
-			if withoutHeaders(rec.Account) != none {
+			if withoutHeaders(rec.Account) != none { // the query selects the inner accounts, too
 				return nil
 			}
 			return do(rec)

@@ -107,7 +107,7 @@ func removeLeft(temporary string) {
 
 // copyJournal writes every operation and fact of a journal to a new file called name, and returns the number of operations. With --seal-key the new file is sealed
 // by the current key. If that key hides the keys of operations, an erased operation is an error: its key is not known any more. The writes are not synced:
-// replaceFile syncs the file once.
+// replaceFile syncs the file once. The key of a trial operation shows if the seal hides keys.
 func copyJournal(ctx context.Context, ses *session.Session, name string) (int, error) {
 	secret, err := ses.Journal.Secret(ctx)
 	if err != nil {
@@ -167,6 +167,7 @@ func copyFacts(ctx context.Context, ses *session.Session, to persist.Journal) er
 func copyRecord(ctx context.Context, to persist.Journal, rec *persist.Record) error {
 	begin := *rec
 	if rec.State.Final() {
+		// A pending record has none of these.
 		begin.State, begin.Effect, begin.Answer, begin.Unreported, begin.KeyTold = persist.StatePending, persist.EffectUnknown, nil, false, false
 	}
 	existing, created, err := to.Begin(ctx, begin)

@@ -67,7 +67,7 @@ func (d *distribution) percentile(p float64) float64 {
 		if left -= d.counts[i]; left <= 0 && d.whole {
 			return float64(i)
 		}
-		if left <= 0 && i != math.MinInt32 {
+		if left <= 0 && i != math.MinInt32 { // MinInt32 is the bucket of values not above 0
 			return min(max(math.Pow(1.1, float64(i)+0.5), d.ends[i].least), d.ends[i].most)
 		}
 		if left <= 0 {

@@ -103,10 +103,10 @@ with what Ctrl-C has interrupted before anything was sent.`,
 				}
 				return f.WithReader(func(ses *session.Session) error { return l.listRejected(ses, sel, c, s) })
 			}
-			if _, err := l.writer(io.Discard, c, nil); err != nil {
+			if _, err := l.writer(io.Discard, c, nil); err != nil { // a check of the flags before the journal is opened
 				return err
 			}
-			l.fields = nil
+			l.fields = nil // of that check
 			if err := f.WithReader(func(ses *session.Session) error { return l.listKnown(cmd.Context(), ses, sel, c, s) }); err != nil {
 				return err
 			}
@@ -183,6 +183,7 @@ func (l *listFlags) writer(out io.Writer, c clock, d results.Declines) (recordWr
 	if l.format == "csv" {
 		known = append(known, column{"SEEN", session.SeenKey})
 		if len(l.columns) == 0 { // chosen columns may lack seen
+			// The first column is KEY@SEEN in other formats.
 			known[0].text = func(rec *persist.Record) string { return rec.Key }
 		}
 	}
@@ -387,7 +388,7 @@ func statusText(rec *persist.Record) string {
 }
 
 // sentText reports whether a request of the operation was handed to the network: yes, no or maybe. It is "maybe" if a process died before it recorded its attempt,
-// also once the next process has counted one send for that attempt.
+// also once the next process has counted one send for that attempt. A full history may have lost older attempts, and counts as "yes".
 func sentText(rec *persist.Record) string {
 	left := func(a persist.Attempt) bool { return a.Sent }
 	switch {

@@ -43,7 +43,7 @@ starts. It asks first, or wants --yes.`,
 			case (remove == "") == (len(args) == 0):
 				return errors.New("want ORIGIN..., or --remove ORIGIN")
 			}
-			entries, err := originEntries(append(args, remove)[:max(len(args), 1)])
+			entries, err := originEntries(append(args, remove)[:max(len(args), 1)]) // args, or remove alone
 			if err != nil {
 				return err
 			}
@@ -111,7 +111,7 @@ func removeOrigin(ctx context.Context, ses *session.Session, entry string, s ter
 	for {
 		next := request.OriginSet(standing).Without(entry)
 		if entry == allOrigins {
-			next = request.OriginSet(nil).With()
+			next = request.OriginSet(nil).With() // the empty set
 		}
 		if standing, err = ses.Journal.Fact(ctx, persist.FactOrigins, standing, next); err != nil {
 			return place.JournalError(ses.Place.Name, err)

@@ -137,7 +137,7 @@ func prunedTo(limits *persist.Limits, rec *persist.Record, now time.Time) int {
 func countPrune(ctx context.Context, ses *session.Session, limits *persist.Limits) (all, early pruned, err error) {
 	now, allowed := time.Now(), persist.Limits{}
 	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
-		fate, may := prunedTo(limits, rec, now), prunedTo(&allowed, rec, now)
+		fate, may := prunedTo(limits, rec, now), prunedTo(&allowed, rec, now) // may: by the times of the record alone
 		switch {
 		case fate == isForgotten && !rec.Generated:
 			all.keys++

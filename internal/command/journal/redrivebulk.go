@@ -88,7 +88,7 @@ func (r *redriving) prepare(ctx context.Context, globs []string) (err error) {
 			return place.JournalError(r.Path, err)
 		}
 	}
-	r.end = r.end.UTC().Truncate(time.Microsecond)
+	r.end = r.end.UTC().Truncate(time.Microsecond) // as the id of the run can say it
 	if r.since, err = parseSince(r.redriveFlags.since, r.end); err != nil {
 		return err
 	}
@@ -102,7 +102,8 @@ func (r *redriving) prepare(ctx context.Context, globs []string) (err error) {
 	return err
 }
 
-// do prints the totals of the selected operations, asks, begins them once more, and prints the result. The error has the exit status.
+// do prints the totals of the selected operations, asks, begins them once more, and prints the result. r.left is the number of those left alone, since a program may have
+// been told of their ends, and may have begun them again by itself. The error has the exit status.
 func (r *redriving) do(ctx context.Context) error {
 	taken, text, err := r.count(ctx)
 	if err != nil {

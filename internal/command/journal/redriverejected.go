@@ -19,7 +19,7 @@ func (r *redriving) forgotten(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	sel := r.sel
-	sel.query.States = nil
+	sel.query.States = nil // a forgotten operation has no state
 	all, err := notDoneSince(ctx, r.ses, sel, r.end, r.s.Err)
 	if err != nil {
 		return nil, err

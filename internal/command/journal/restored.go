@@ -173,7 +173,7 @@ func parseTaken(text string, newest, now time.Time) (time.Time, error) {
 		return taken, err
 	case taken.After(now):
 		return taken, fmt.Errorf("--taken %s is in the future%s", text, known)
-	case newest.After(taken.Add(takenSlack)):
+	case newest.After(taken.Add(takenSlack)): // clocks may differ a little
 		return taken, fmt.Errorf("--taken %s is too early: this journal was still written later%s", text, known)
 	}
 	return taken.UTC(), nil

@@ -234,7 +234,7 @@ func (r *remains) String() string {
 func (f *resumeFlags) remaining(ctx context.Context, ses *session.Session, keys []string, now time.Time) (*remains, error) {
 	r := &remains{many: map[persist.State]int{}, others: map[persist.State]int{}}
 	whole := *ses
-	if only, is := persist.As[interface{ all() persist.Journal }](ses.Journal); is {
+	if only, is := persist.As[interface{ all() persist.Journal }](ses.Journal); is { // the journal shows the named keys alone
 		whole.Journal = only.all()
 	}
 	see, q := whole.Seeing(ctx), f.Query()
@@ -306,7 +306,7 @@ func (l *leased) say(stderr io.Writer, now time.Time) {
 	}
 	free := ""
 	if l.free.After(now) {
-		free = "; free in " + view.Roughly(l.free.Sub(now)+time.Second-1)
+		free = "; free in " + view.Roughly(l.free.Sub(now)+time.Second-1) // whole seconds, rounded up
 	}
 	terminal.Say(stderr, "another process has %d of them, or had when it died%s; say the same again then", l.n, free)
 }
@@ -318,7 +318,7 @@ func (f *resumeFlags) sayNone(ctx context.Context, ses *session.Session, account
 		return nil
 	}
 	n := 0
-	q := persist.Query{States: unfinished()}
+	q := persist.Query{States: unfinished()} // of the empty account
 	err := session.EachRecord(context.WithoutCancel(ctx), ses, q, func(rec *persist.Record) error {
 		if withoutHeaders(rec.Account) == "" {
 			n++
@@ -410,5 +410,5 @@ func (f *resumeFlags) leadTo(ctx context.Context, ses *session.Session, account,
 	case len(origins) > 1:
 		return nil, fmt.Errorf("the pending operations lead to %s; say with --origin %s", strings.Join(origins, ", "), asked)
 	}
-	return append([]string{}, origins...), nil
+	return append([]string{}, origins...), nil // never nil: that would allow all
 }

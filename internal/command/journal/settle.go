@@ -59,7 +59,7 @@ provider did not do it, journal resume --restored sends it.`,
 					return settledOtherwise(ses, rec)
 				},
 				said:  "settled as " + string(r.Effect),
-				bound: absent, denies: absent,
+				bound: absent, denies: absent, // bound: it needs KEY@SEEN; denies: for operations without a known effect
 			}
 			if absent {
 				settle.warning = func(rec *persist.Record) string {

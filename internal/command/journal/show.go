@@ -131,10 +131,10 @@ func showMeant(ctx context.Context, f *session.JournalFlags, ses *session.Sessio
 
 // nextGenerationOf returns the operation under the next generation of a record's key, the next try of the same request; nil if there is none, or if it cannot be read.
 func nextGenerationOf(ctx context.Context, ses *session.Session, rec *persist.Record) (*persist.Record, error) {
-	if rec.KeyOfOneCall() || rec.Carrier == persist.CarrierSealed {
+	if rec.KeyOfOneCall() || rec.Carrier == persist.CarrierSealed { // a key of one call has no generations; of a sealed (encrypted) record the key may be hidden
 		return nil, nil
 	}
-	link := *rec
+	link := *rec // names the next generation, as the argument of successorOf
 	link.ReplacedBy = intent.NextGeneration(rec.Key)
 	next, err := successorOf(ctx, ses.Journal, &link)
 	switch {

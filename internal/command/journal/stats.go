@@ -198,7 +198,7 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 			st.Statuses[status]++
 		}
 		st.Attempts.addCount(rec.Attempts)
-		if rec.Owed() {
+		if rec.Owed() { // its result was not yet given to Config.OnResult
 			st.Owed++
 		}
 		if rec.State.Final() {
@@ -253,8 +253,8 @@ const fewForAverage = 1000
 // leastBytes is less than any operation takes: its key, hashes and places in the indexes. A smaller average is of an old count.
 const leastBytes = 300
 
-// measure sets the size of the journal, and on a server the average size of an operation. That average is left out for a selection of operations, or if they are too
-// few for it.
+// measure sets the size of the journal, and on a server the average size of an operation. That average is left out for a selection of operations, if they are too few for
+// it, or if it is less than any operation takes: then the server's size is an old one.
 func (st *Stats) measure(ctx context.Context, ses *session.Session, sel selection) error {
 	size, err := ses.Size(ctx)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// unsettleCommand returns the command oncehttp journal unsettle.
+// unsettleCommand returns the command oncehttp journal unsettle. Its act is one for operations without a known effect (denies): this chooses the words of a refusal.
 func unsettleCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 	a := &actFlags{JournalFlags: f}
 	cmd := &cobra.Command{
@@ -75,7 +75,7 @@ func toldText(was *persist.Record) string {
 		word = "it had no effect, and never will"
 	}
 	text := fmt.Sprintf("settled as %s since %s", was.Effect, was.Finished.UTC().Format(time.RFC3339))
-	switch delivered := was.Results && was.OwedFrom.IsZero(); {
+	switch delivered := was.Results && was.OwedFrom.IsZero(); { // its results go to OnResult, and none is owed any more
 	case was.Told && delivered:
 		text += "; a call, and Config.OnResult, were told: " + word
 	case was.Told:
