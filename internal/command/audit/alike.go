@@ -29,7 +29,7 @@ func fold(text string) string {
 		}
 		return unicode.ToLower(r)
 	}, text)
-	return frontZeros.ReplaceAllString(strings.TrimPrefix(text, words.KeyPrefix), "$1$2")
+	return frontZeros.ReplaceAllString(strings.TrimPrefix(text, words.KeyPrefix), "$1$2") // $1 and $2 stand before and behind the zeros, and stay
 }
 
 // frontZeros matches the zeros in front of a number, with what stands before and after them.

@@ -99,8 +99,9 @@ type knownMoney struct {
 // String returns the amount with its currency, as a report prints it.
 func (m *money) String() string { return strings.TrimSpace(m.amount.String() + " " + m.currency) }
 
-// moneyOf returns the amount and currency in the request of an operation; why is the reason if they are not known. If the request has no currency, and --our-currency
-// does not ask for one, the currency is empty, and that of the export is taken as correct. The result for the last operation is kept, since callers ask several times.
+// moneyOf returns the amount and currency in the request of an operation; why is the reason if they are not known. If the request has no currency, and
+// --our-currency does not ask for one, the currency is empty, and that of the export is taken as correct. The result for the last operation is kept, since callers
+// ask several times.
 func (a *audit) moneyOf(rec *persist.Record) (m money, why string) {
 	if k := a.known; k != nil && k.of == rec.ID {
 		return k.money, k.why

@@ -79,7 +79,8 @@ func isUnread(rec *persist.Record, res results.Result) bool {
 	return rec.State == persist.StateConfirmed && res == results.Unknown && !results.IsContradicted(rec)
 }
 
-// isDone reports whether an operation with this result has happened. The caller looks at the state, too: an operation in doubt (held, with an effect possible) is not done.
+// isDone reports whether an operation with this result has happened. The caller looks at the state, too: an operation in doubt (held, with an effect possible) is
+// not done.
 func isDone(res results.Result) bool {
 	return res == results.Done || res == results.Accepted || res == results.Duplicate
 }

@@ -174,7 +174,7 @@ func (f *auditFlags) unclearColumn(row map[string]string) string {
 }
 
 // judge counts a row of the API's export as unclear if a status column does not say whether the row is of something done. It keeps the column and its
-// value, to be shown to the user.
+// value, to be shown to the user. Beyond unclearValuesMax values of a column, new ones are not kept, and their rows only counted.
 func (x *exportIndex) judge(f *auditFlags, row map[string]string) {
 	column := f.unclearColumn(row)
 	if column == "" {

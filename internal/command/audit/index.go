@@ -251,9 +251,9 @@ func (r *indexing) spell(text string) (results.Decimal, error) {
 	return results.CellDecimal(text, r.flags.decimal)
 }
 
-// add checks one row, judges whether it counts as done, and puts it into the index under its reference and its number in all exports (x.all). name is the export's, for
-// messages; number is its place there; spell reads an amount. An input.RowError is a fault of the row, any other error one of the index. r.Not is the cell by which
-// --where leaves the row out, r.Failed a cell with a word of failure; "": none.
+// add checks one row, judges whether it counts as done, and puts it into the index under its reference and its number in all exports (x.all). name is the export's,
+// for messages; number is its place there; spell reads an amount. An input.RowError is a fault of the row, any other error one of the index. r.Not is the cell by
+// which --where leaves the row out, r.Failed a cell with a word of failure; "": none.
 func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number exportPlace, row map[string]string, spell func(string) (results.Decimal, error)) error {
 	fail := func(column string, err error) error {
 		return &input.RowError{File: name, Row: number.row, Line: number.line, Column: column, Err: err, More: true}

@@ -10,9 +10,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lend collects the amounts of rows without a currency in a.lent, in the currency of their operation rec. addLent adds them to the totals of the exports, if these have
-// several currencies. A row taken for another operation before (r.fresh is false) is left out. Without --amount, and if an amount or the currency is not known, it
-// collects nothing.
+// lend collects the amounts of rows without a currency in a.lent, in the currency of their operation rec. addLent adds them to the totals of the exports, if these
+// have several currencies. A row taken for another operation before (r.fresh is false) is left out. Without --amount, and if an amount or the currency is not
+// known, it collects nothing.
 func (a *audit) lend(rec *persist.Record, rows []indexedRow) {
 	if a.flags.amount == "" {
 		return
@@ -31,8 +31,8 @@ func (a *audit) lend(rec *persist.Record, rows []indexedRow) {
 	}
 }
 
-// totalLines returns the totals of both sides, one line for each currency. If several currencies are known, amounts without one are counted, and not added up; those of
-// the exports get the currency of their operation here (addLent), as far as it has one.
+// totalLines returns the totals of both sides, one line for each currency. If several currencies are known, amounts without one are counted, and not added up;
+// those of the exports get the currency of their operation here (addLent), as far as it has one.
 func (a *audit) totalLines() []string {
 	ours, theirs := &a.totals, &a.theirs.totals
 	ours.Name, theirs.Name = a.flags.amount+" here", a.flags.amountCol+" there"

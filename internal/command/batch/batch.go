@@ -120,11 +120,12 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	f.outs.bind(fs)
 }
 
-// run does the command batch for one input file: it checks the flags, reads all rows once (surveyRows), compares them with the journals, and only then sends. In this
-// order every fault of the input is found before a file is created or a request is sent. b.started lets other batches on files of the same folder go on with their checks.
+// run does the command batch for one input file: it checks the flags, reads all rows once (surveyRows), compares them with the journals, and only then sends. In
+// this order every fault of the input is found before a file is created or a request is sent. b.started lets other batches on files of the same folder go on with
+// their checks.
 func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) error {
 	defer runtime.KeepAlive(make([]byte, spareHeap)) // a large heap, so that the garbage collector runs less often
-	errs := &lateWriter{s.Err}                       // beside the progress line
+	errs := &lateWriter{s.Err}                       // gets a writer beside the progress line below
 	p, cfg, err := f.plan(errs)
 	if err != nil {
 		return err
@@ -183,7 +184,8 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	return f.send(ctx, at, b, cfg)
 }
 
-// unsent returns the error of a check before the first send. After a signal it says that nothing was sent.
+// unsent returns the error of a check before the first send. After a signal it says that nothing was sent, unless err does (ErrUnanswered: the signal ended a
+// question).
 func unsent(ctx context.Context, err error) error {
 	if ctx.Err() == nil || errors.Is(err, terminal.ErrUnanswered) {
 		return err

@@ -118,7 +118,7 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 func (f *batchFlags) askNew(b *batch, warning string) error {
 	if f.dry {
 		terminal.Say(b.streams.Err, "%s", warning)
-		b.without = "--new-journal"
+		b.without = "--new-journal" // without this flag a run would be refused
 		return nil
 	}
 	b.started() // a person may take long, and others wait
@@ -231,9 +231,9 @@ type copied struct {
 	differing     string
 }
 
-// standing looks for the operations of some rows of the input in a journal, by their keys. found counts those with the row's request, and those with another request
-// to the same API; its first and other are the numbers of the first such rows, 0 if there is none. It is used to find out whether the file was sent before. An erased
-// record has no request left, and counts as the row's. A recipe is a way to hash requests: hashes of two recipes cannot be compared.
+// standing looks for the operations of some rows of the input in a journal, by their keys. found counts those with the row's request, and those with another
+// request to the same API; its first and other are the numbers of the first such rows, 0 if there is none. It is used to find out whether the file was sent before.
+// An erased record has no request left, and counts as the row's. A recipe is a way to hash requests: hashes of two recipes cannot be compared.
 func (s *survey) standing(ctx context.Context, journal persist.Journal, rows []sampled) (found copied, err error) {
 	ids := make([]persist.ID, len(rows))
 	for i := range rows {
@@ -280,8 +280,8 @@ func eachOf(ctx context.Context, journal persist.Journal, ids []persist.ID, see 
 	return nil
 }
 
-// differsAt names the differences between a row, by its number, and the record under its key; "" if there are none. It reads the input up to that row, since rows are not
-// kept in memory. An input without such a row ends in the error io.EOF.
+// differsAt names the differences between a row, by its number, and the record under its key; "" if there are none. It reads the input up to that row, since rows
+// are not kept in memory. An input without such a row ends in the error io.EOF.
 func (b *batch) differsAt(ctx context.Context, number int) (string, error) {
 	rows, err := input.NewRows(b.in.Name, b.in.Reader(), b.plan.needs)
 	for err == nil {

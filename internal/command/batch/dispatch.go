@@ -106,10 +106,10 @@ type eachReader interface {
 	GetEach(ctx context.Context, ids []persist.ID, yield func(i int, rec persist.Record) bool) error
 }
 
-// recall makes the result line of a row from its record, if the record has the whole answer of a confirmed operation: the same line as from a call of Do, without its
-// cost. Any other record is left to Do. So is one that was settled, or refused and told to nobody, since Do notes that its caller was told; and one of another recipe
-// (way to hash requests), since its fingerprint cannot be compared. standing is the first half of the record's fingerprint: handOut takes the line only if it is that of
-// the row's own request. Another client may have written the answer a moment ago: the printer waits until it is durable.
+// recall makes the result line of a row from its record, if the record has the whole answer of a confirmed operation: the same line as from a call of Do, without
+// its cost. Any other record is left to Do. So is one that was settled, or refused and told to nobody, since Do notes that its caller was told; and one of another
+// recipe (way to hash requests), since its fingerprint cannot be compared. standing is the first half of the record's fingerprint: handOut takes the line only if
+// it is that of the row's own request. Another client may have written the answer a moment ago: the printer waits until it is durable.
 func (b *batch) recall(r *readRow, rec *persist.Record) {
 	if rec.Recipe != b.survey.recipe || !operation.MayRecall(rec) {
 		return

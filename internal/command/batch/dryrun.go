@@ -81,7 +81,7 @@ func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place, cfg o
 	if err = f.TakeDeclines(ctx, ses, func(text string) { terminal.Say(d.streams.Err, "%s", text) }); err == nil {
 		if err = d.sayRestored(ctx); err == nil {
 			if d.unprotectedRestore() {
-				d.without = "--yes"
+				d.without = "--yes" // without this flag a run would be refused
 				terminal.Say(d.streams.Err, "a run is refused: %v", errRestoredUnprotected)
 			}
 			err = d.run(ctx)
@@ -179,8 +179,8 @@ func (d *dryRun) show(ctx context.Context, r *input.Row, enc *json.Encoder) erro
 }
 
 // foresee returns the class of a row, its state by the journal, such as new, done or held. sends is true if a run would send the row now. It follows the same rules
-// as a run, but only reads. A nil d.session means that there is no journal yet. d.ended counts rows of unknown outcome whose operations have ended. The error says that
-// the journal fails; c is "" then.
+// as a run, but only reads. A nil d.session means that there is no journal yet. d.ended counts rows of unknown outcome whose operations have ended. The error says
+// that the journal fails; c is "" then.
 func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, sends bool, err error) {
 	if d.session == nil {
 		if d.plan.generation > 1 {

@@ -53,8 +53,8 @@ func (b *batch) isKeptBack(rec *persist.Record) bool {
 	return why != "" && !b.flags.yes
 }
 
-// keptBack returns the result line of a row that is not tried anew without --yes. rec is the record of its earlier generation (try), of which isKeptBack is true. l.Was is
-// the text about all such rows in the summary.
+// keptBack returns the result line of a row that is not tried anew without --yes. rec is the record of its earlier generation (try), of which isKeptBack is true.
+// l.Was is the text about all such rows in the summary.
 func (b *batch) keptBack(rec *persist.Record, generation int) results.Line {
 	l := b.flags.Declines.Confirmed(rec)
 	row, rows := b.whyKeptBack(rec)

@@ -58,7 +58,8 @@ func (f *batchFlags) checkLeft(ctx context.Context, b *batch, at place.Place) er
 }
 
 // left compares the keys of the rows with those of a journal, and returns the counts of operations that are not in the file any more and of new rows. Entries are
-// sorted in temporary files, so that its memory grows with neither. s.present holds an entry of each key of the file. found.key is that of the oldest operation gone.
+// sorted in temporary files, so that its memory grows with neither. s.present holds an entry of each key of the file. found.key is that of the oldest operation
+// gone.
 func (s *survey) left(ctx context.Context, journal persist.Journal) (left, error) {
 	var unread error
 	erased := 0
@@ -106,8 +107,8 @@ func entryOfRecord(rec *persist.Record) entry {
 	return e
 }
 
-// gone counts the keys that only the journal has (found.gone), and those that only the file has (found.fresh). Entries of the journal have the number 0, their place in
-// the journal in at, and 1 in the first byte of body if they have not ended (open). It can be called once, since it takes all entries out of the sorter.
+// gone counts the keys that only the journal has (found.gone), and those that only the file has (found.fresh). Entries of the journal have the number 0, their
+// place in the journal in at, and 1 in the first byte of body if they have not ended (open). It can be called once, since it takes all entries out of the sorter.
 func (s *sorter) gone() (found left, err error) {
 	var group left // of the entries with the same key
 	var key [16]byte

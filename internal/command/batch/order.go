@@ -41,8 +41,9 @@ func (b *batch) queueOf(r *input.Row, queues []chan job) chan<- job {
 	return queues[binary.BigEndian.Uint32(sum[:])%uint32(len(queues))]
 }
 
-// doInTurn sends a row, and returns its result line. With --ordered-by, it waits for another process that is sending the row. It does not send a row behind one with
-// the same value of --ordered-by that is in doubt, or was rejected and may be sent again: a later run would send that one after it.
+// doInTurn sends a row, and returns its result line. With --ordered-by, it waits for another process that is sending the row. It does not send a row behind one
+// with the same value of --ordered-by that is in doubt, or was rejected and may be sent again: a later run would send that one after it. (CodeSettled: a person has
+// settled it as absent, and it is not sent again.) b.behind has the first such row of each value.
 func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
 	if b.plan.orderedBy < 0 {
 		return b.do(ctx, j)

@@ -136,9 +136,9 @@ func (s *sample) saying(rows int) string {
 	return fmt.Sprintf("requests of %d of %d rows looked at were begun before", rows, len(s.rows))
 }
 
-// otherKeysIn searches another journal for operations with the requests of this file under other keys: the file may have been sent before. It finds
-// nothing if one of the first rows stands there under its own key, since the file was run under these keys then, or if the journal cannot be read. text is the value of
-// --journal for it. Only the newest records are read. Rows that stand there under their own keys in another account are found, too.
+// otherKeysIn searches another journal for operations with the requests of this file under other keys: the file may have been sent before. It finds nothing if one
+// of the first rows stands there under its own key, since the file was run under these keys then, or if the journal cannot be read. text is the value of --journal
+// for it. Only the newest records are read. Rows that stand there under their own keys in another account are found, too.
 func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string, rows *finder) (found otherKeys) {
 	at, err := place.ParseSealed(place.FromFlag, text, f.SealKey)
 	if err != nil {

@@ -117,7 +117,7 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	close(b.lines)
 	err := <-printed
 	b.countUnrecorded(printer.Lost(), func() error { return b.session.Flush(ctx) })
-	if !unhook() {
+	if !unhook() { // the function above has begun
 		<-drained
 	}
 	b.unprinted = printer.Unprinted()

@@ -189,8 +189,8 @@ func (b *batch) rekeyed(ctx context.Context, r *input.Row, generation int) strin
 }
 
 // standing returns the line that is printed for a row which a run with --generation must not send, and true: an earlier generation (try) of the row is not refused
-// for certain, or there is none. The line comes from the journal. It returns false if the row may be sent. It looks from the newest generation to the first. l.First is
-// the generation that has to be run before the one of this run.
+// for certain, or there is none. The line comes from the journal. It returns false if the row may be sent. It looks from the newest generation to the first.
+// l.First is the generation that has to be run before the one of this run.
 func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool) {
 	last := b.plan.generation
 	for g := last; g >= 1; g-- { // of last-1, a certain refusal lets the row be sent; an operation of last itself goes on by the usual call

@@ -136,8 +136,8 @@ func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
 	return session.ParseKeepFields(given, byDefault)
 }
 
-// amount returns the amount of --sum in a row, with its currency, "" without --currency. An error is about column. It must not be called without --sum. Of cells of CSV
-// (r.Cells), p.marks notes the decimal marks by which they can be read, for the text of an error.
+// amount returns the amount of --sum in a row, with its currency, "" without --currency. An error is about column. It must not be called without --sum. Of cells of
+// CSV (r.Cells), p.marks notes the decimal marks by which they can be read, for the text of an error.
 func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column string, err error) {
 	amount, err = p.amountIn(r.Fields[p.sum], r.Cells)
 	if r.Cells && p.needs.Spelling.Mark() == "" {

@@ -116,9 +116,9 @@ func (s *suspects) see(r *readRow, p *plan) error {
 }
 
 // amount reads the amount of a row (that of --sum, or else the column or member "amount"), and keeps the row as a suspect if it is negative, zero, a sum of rows
-// above, written as 1e3, or has too many decimals. Without --sum, a text that is no number is kept for conclude. It also keeps the first cell of --sum that JSON would
-// spell otherwise (local), two different currencies of a --sum without --currency, and the first amount with decimals that is sent as it is. odd and read: some amount
-// was no number, some was one.
+// above, written as 1e3, or has too many decimals. Without --sum, a text that is no number is kept for conclude. It also keeps the first cell of --sum that JSON
+// would spell otherwise (local), two different currencies of a --sum without --currency, and the first amount with decimals that is sent as it is. odd and read:
+// some amount was no number, some was one.
 func (s *suspects) amount(r *readRow, p *plan) {
 	text, d := r.Amount, r.amount
 	if p.sum >= 0 {

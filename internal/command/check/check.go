@@ -251,8 +251,8 @@ func caseIDs(cases []conformance.Case) []string {
 	return ids
 }
 
-// checkError returns an error of the test suite in words of the command: options are named by their flags. A wrong option (UsageError, ErrUsage) gets the exit status of a
-// wrong call, any other error that of a failed run.
+// checkError returns an error of the test suite in words of the command: options are named by their flags. A wrong option (UsageError, ErrUsage) gets the exit
+// status of a wrong call, any other error that of a failed run.
 func checkError(err error) error {
 	var ue *conformance.UsageError
 	switch {

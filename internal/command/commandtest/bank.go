@@ -50,8 +50,8 @@ func OpenBank(t *testing.T, seed uint64) *bank {
 	return b
 }
 
-// pay is the handler of payments in this test server. It keeps an answer for each key, with a number, so that no two payments are answered alike. The mock server in front
-// of it calls it once for each key, and answers repetitions itself.
+// pay is the handler of payments in this test server. It keeps an answer for each key, with a number, so that no two payments are answered alike. The mock server
+// in front of it calls it once for each key, and answers repetitions itself.
 func (b *bank) pay(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	key := r.Header.Get("Idempotency-Key")

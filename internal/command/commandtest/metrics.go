@@ -71,8 +71,8 @@ var (
 	writtenLabel = regexp.MustCompile(`([a-z_]+)="(?:[^"\\]|\\.)*"`)
 )
 
-// writtenMetrics returns the metrics of a text in the Prometheus format, by name. The labels are the names of those in the last sample; "none" without a sample. A line
-// has, in line[1] to line[4], HELP or TYPE or nothing, the name, the labels, and the rest.
+// writtenMetrics returns the metrics of a text in the Prometheus format, by name. The labels are the names of those in the last sample; "none" without a sample. A
+// line has, in line[1] to line[4], HELP or TYPE or nothing, the name, the labels, and the rest.
 func writtenMetrics(text string) map[string]metric {
 	all := map[string]metric{}
 	for _, line := range writtenLine.FindAllStringSubmatch(text, -1) {

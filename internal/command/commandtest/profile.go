@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// EndpointOf returns the path of an endpoint for POST of a built-in profile: for n 0 the first, for 1 the second. A {variable} in the path gets a value. If the profile
-// has too few, it returns an endpoint of the mock's own. Endpoints without a key are passed over, and those with a variable until n others were counted.
+// EndpointOf returns the path of an endpoint for POST of a built-in profile: for n 0 the first, for 1 the second. A {variable} in the path gets a value. If the
+// profile has too few, it returns an endpoint of the mock's own. Endpoints without a key are passed over, and those with a variable until n others were counted.
 func EndpointOf(t *testing.T, name string, n int) string {
 	t.Helper()
 	p, ok := profile.ByName(name)

@@ -22,8 +22,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/work"
 )
 
-// Enqueue writes n pending POSTs to target to a journal, under the keys w:0 to w:n-1, and closes the journal. Nothing is sent. Each request has the headers of these names,
-// with the value "not kept". The client has an Authorize that adds nothing, as one with credentials kept by no journal.
+// Enqueue writes n pending POSTs to target to a journal, under the keys w:0 to w:n-1, and closes the journal. Nothing is sent. Each request has the headers of
+// these names, with the value "not kept". The client has an Authorize that adds nothing, as one with credentials kept by no journal.
 func Enqueue(t *testing.T, journal, target string, n int, header ...string) {
 	t.Helper()
 	at, err := place.Parse(journal)
@@ -92,8 +92,8 @@ func (l *lockedText) Await(t *testing.T, pattern string) string {
 // ToTestServers lets work send to the servers of tests. For a journal on a database, work needs these arguments.
 var ToTestServers = []string{"--origin", "http://127.0.0.1:*"}
 
-// StartWork starts the command work in a process of its own, with these arguments, and waits until it works. Without --origin, --auth and --auth-command it sends to the
-// servers of tests (ToTestServers).
+// StartWork starts the command work in a process of its own, with these arguments, and waits until it works. Without --origin, --auth and --auth-command it sends
+// to the servers of tests (ToTestServers).
 func StartWork(t *testing.T, args ...string) *working {
 	t.Helper()
 	if !slices.Contains(args, "--origin") && !slices.Contains(args, "--auth") && !slices.Contains(args, "--auth-command") {

@@ -157,8 +157,8 @@ func (l *log) add(rec *persist.Record, now time.Time) error {
 	return err
 }
 
-// line returns the line of the log about a record forgotten at now. If the journal is sealed (encrypted), so is the line: it has the time, and the sealed record without
-// headers, bodies and query string.
+// line returns the line of the log about a record forgotten at now. If the journal is sealed (encrypted), so is the line: it has the time, and the sealed record
+// without headers, bodies and query string.
 func (l *log) line(rec *persist.Record, now time.Time) ([]byte, error) {
 	o := operationOf(rec, now)
 	if l.sealer != nil {
@@ -178,8 +178,8 @@ func (l *log) line(rec *persist.Record, now time.Time) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// open opens the log's file for a line, if needed. The log has two files: a full one, of l.most bytes, is renamed to the older one, and replaces it. Files with a last
-// write longer ago than KeptFor are removed. The caller holds l.mu.
+// open opens the log's file for a line, if needed. The log has two files: a full one, of l.most bytes, is renamed to the older one, and replaces it. Files with a
+// last write longer ago than KeptFor are removed. The caller holds l.mu.
 func (l *log) open(now time.Time) error {
 	if l.file != nil {
 		info, err := l.file.Stat()

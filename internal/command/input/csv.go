@@ -28,8 +28,8 @@ type csvRows struct {
 	number  int
 }
 
-// newCSVRows returns a reader of the rows of r. It reads the header, and returns an error if a column named in needs is missing there. file is the name for messages.
-// c.fields has the places of the needed columns in a record, in the order of needs.Fields; c.numbers tells of each column if it is sent as a number.
+// newCSVRows returns a reader of the rows of r. It reads the header, and returns an error if a column named in needs is missing there. file is the name for
+// messages. c.fields has the places of the needed columns in a record, in the order of needs.Fields; c.numbers tells of each column if it is sent as a number.
 func newCSVRows(file string, r io.Reader, needs RowNeeds) (*csvRows, error) {
 	limit := &RecordLimit{R: r, Left: RowBytesMax}
 	c := &csvRows{file: file, in: csv.NewReader(limit), limit: limit}

@@ -70,8 +70,8 @@ type Spelling interface {
 	Minor(cell, currency string) (string, error)
 }
 
-// why returns the reason why a row needs the field with this index, such as "the key needs it", for an error about an empty or missing field. The first OfKey fields are
-// those of the key.
+// why returns the reason why a row needs the field with this index, such as "the key needs it", for an error about an empty or missing field. The first OfKey
+// fields are those of the key.
 func (n *RowNeeds) why(field int) string {
 	if field < n.OfKey {
 		return "the key needs it"

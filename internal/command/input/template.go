@@ -92,8 +92,8 @@ type bodyParser struct {
 	filled   bool // the string has a column in it
 }
 
-// step reads the next character or {COLUMN} of the template, outside or inside a JSON string (inString). A "{" with a blank, a quote or a brace behind it is one of JSON
-// itself. filled tells if the present string has a column in it: false at its beginning. An error says what is wrong at that place.
+// step reads the next character or {COLUMN} of the template, outside or inside a JSON string (inString). A "{" with a blank, a quote or a brace behind it is one of
+// JSON itself. filled tells if the present string has a column in it: false at its beginning. An error says what is wrong at that place.
 func (p *bodyParser) step() error {
 	switch c := p.text[p.at]; {
 	case p.inString:
@@ -107,8 +107,9 @@ func (p *bodyParser) step() error {
 	return nil
 }
 
-// stepInString reads the next character or {COLUMN} inside a JSON string of the template. c is that character. Two braces stand for one; a name in them is noted for a
-// warning (doubled). A string with a column in it (filled) and a colon behind it is the name of a member, and an error. skip adds harmless text to the checked sample.
+// stepInString reads the next character or {COLUMN} inside a JSON string of the template. c is that character. Two braces stand for one; a name in them is noted
+// for a warning (doubled). A string with a column in it (filled) and a colon behind it is the name of a member, and an error. skip adds harmless text to the
+// checked sample.
 func (p *bodyParser) stepInString(c byte) error {
 	rest := p.text[p.at:]
 	switch {
@@ -145,8 +146,8 @@ func (p *bodyParser) stepInString(c byte) error {
 	return nil
 }
 
-// value reads {COLUMN:KIND} outside quotes, which stands for a whole JSON value: a number, an amount in cents, or true or false. In the sample by which the template is
-// checked, it is an empty list of the same length: a whole value, with which no character beside it makes another one.
+// value reads {COLUMN:KIND} outside quotes, which stands for a whole JSON value: a number, an amount in cents, or true or false. In the sample by which the
+// template is checked, it is an empty list of the same length: a whole value, with which no character beside it makes another one.
 func (p *bodyParser) value() error {
 	inside, closed := p.braces()
 	if !closed && !strings.Contains(inside, "{") {

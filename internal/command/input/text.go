@@ -267,8 +267,8 @@ func checkHead(head []byte) error {
 	return nil
 }
 
-// looksUTF16 reports whether every second byte of the beginning is NUL, and no other, as in UTF-16 of Latin letters. It looks at 8 pairs of bytes; with fewer than 4 it
-// returns false.
+// looksUTF16 reports whether every second byte of the beginning is NUL, and no other, as in UTF-16 of Latin letters. It looks at 8 pairs of bytes; with fewer than
+// 4 it returns false.
 func looksUTF16(head []byte) bool {
 	const few, enough = 4, 8
 	pairs := min(len(head)/2, enough)

@@ -59,9 +59,9 @@ func (u *undoFlags) bind(fs *pflag.FlagSet) {
 	u.server.bind(fs, "--undo")
 }
 
-// run abandons the operations of keys: they are never sent again. With --undo the API is asked to undo them first. a has the flags of all commands that end operations.
-// kind tells the act's own earlier writes from a change by others; denies (it is for operations without a known effect) chooses the words of a refusal. A successful undo
-// leaves the note "undo answered ...".
+// run abandons the operations of keys: they are never sent again. With --undo the API is asked to undo them first. a has the flags of all commands that end
+// operations. kind tells the act's own earlier writes from a change by others; denies (it is for operations without a known effect) chooses the words of a refusal.
+// A successful undo leaves the note "undo answered ...".
 func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s terminal.Streams) error {
 	config, err := u.server.config()
 	if err != nil {

@@ -69,9 +69,9 @@ func (a *act) text(rec *persist.Record) string {
 	return a.said
 }
 
-// run applies the act a, such as settle, to the operations of these keys; "-" stands for keys on stdin, one a line. All are looked up, shown and asked about before the
-// first is changed. An operation is left alone if it has changed since the user saw it. The signature (user and machine) stands behind the reason: a reason has to leave
-// room for it.
+// run applies the act a, such as settle, to the operations of these keys; "-" stands for keys on stdin, one a line. All are looked up, shown and asked about before
+// the first is changed. An operation is left alone if it has changed since the user saw it. The signature (user and machine) stands behind the reason: a reason has
+// to leave room for it.
 func (f *actFlags) run(ctx context.Context, keys []string, a act, s terminal.Streams) error {
 	listed := slices.Contains(keys, "-")
 	by := signature()
@@ -193,9 +193,9 @@ func knownText(rec *persist.Record) string {
 		sentText(rec), statusText(rec))
 }
 
-// endAll applies the act a to each record, and prints a line for each operation changed now or before. moved has a line for each operation that has changed since it
-// was read, and is left as it is. err joins the failures of the others: one failure does not stop the rest. a.denies is true for an act on operations without a known
-// effect, such as settle --absent: of one that the API has accepted or confirmed, the error gets advice.
+// endAll applies the act a to each record, and prints a line for each operation changed now or before. moved has a line for each operation that has changed since
+// it was read, and is left as it is. err joins the failures of the others: one failure does not stop the rest. a.denies is true for an act on operations without a
+// known effect, such as settle --absent: of one that the API has accepted or confirmed, the error gets advice.
 func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []persist.Record, a act, s terminal.Streams) (moved []string, err error) {
 	var failed []error
 	var begun []string

@@ -120,8 +120,9 @@ func (a *alert) sayUnsent(stderr io.Writer, needs func(*persist.Record) string) 
 // refusedFor is the age up to which operations count as refused, without --since.
 const refusedFor = time.Hour
 
-// conclude returns an error with the exit status for findings if a number is beyond its flag (--fail-…); nil if none is. It is called after all records were counted.
-// journal is named in the text.
+// conclude returns an error with the exit status for findings if a number is beyond its flag (--fail-…); nil if none is. It is called after all records were
+// counted. journal is named in the text. a.over and a.rejectedOver count operations older than --fail-over. a.older adds a clause about rejected ones from before a
+// restore of the journal.
 func (a *alert) conclude(journal place.Place) error {
 	var found []string
 	if a.over > 0 {

@@ -172,7 +172,7 @@ func (a *assigning) these(ctx context.Context, keys []string, listed bool) error
 			a.assigned++
 		default:
 			err := a.one(ctx, rec, oncehttp.AsSeen(*rec))
-			if errors.Is(err, oncehttp.ErrStale) && !errors.Is(err, oncehttp.ErrInFlight) {
+			if errors.Is(err, oncehttp.ErrStale) && !errors.Is(err, oncehttp.ErrInFlight) { // ErrInFlight: it is being sent, and counts as not assigned
 				if now, lost := a.find(ctx, rec.Key); lost == nil {
 					moved = append(moved, movedSince(&now, a.ses.Seeing(ctx).Now()))
 					continue

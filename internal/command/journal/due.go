@@ -159,7 +159,7 @@ func (p *prospect) text(rec persist.Record) string {
 	case operation.WillBeLate:
 		return "hold it: its time for a first send is over"
 	}
-	omits := len(rec.Omitted) > 0 && !p.hasHeaders
+	omits := len(rec.Omitted) > 0 && !p.hasHeaders // its credentials are in no journal, and -H does not give them: said in place of a missing Authorize
 	switch {
 	case lack.Need != acts.Nothing && !(lack.Need == acts.Authorize && omits):
 		return "leave it: " + session.LackText(lack, &rec)

@@ -37,7 +37,7 @@ The URL may stand here or in --journal. See oncehttp help journals.`,
 			}
 			e := at.Engine()
 			switch {
-			case e.Migrate == nil:
+			case e.Migrate == nil: // this kind of server has no tables
 				if err := at.Missing(cmd.Context()); err != nil {
 					terminal.Say(s.Out, "nothing to migrate: %s", err)
 					return nil

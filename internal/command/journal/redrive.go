@@ -125,8 +125,8 @@ func (f *redriveFlags) check(keys []string) error {
 	return f.sums.Check()
 }
 
-// each begins the named operations once more, each under its next generation, a new key for the same request. Nothing is sent. p is the profile that the client uses. The
-// act is one for operations without an effect (denies): this chooses the words of a refusal.
+// each begins the named operations once more, each under its next generation, a new key for the same request. Nothing is sent. p is the profile that the client
+// uses. The act is one for operations without an effect (denies): this chooses the words of a refusal.
 func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profile, s terminal.Streams) error {
 	options := func(rec *persist.Record) []oncehttp.LookupOption {
 		all := []oncehttp.LookupOption{oncehttp.AsSeen(*rec), oncehttp.WithNote(f.reason)}

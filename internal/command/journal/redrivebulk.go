@@ -102,8 +102,8 @@ func (r *redriving) prepare(ctx context.Context, globs []string) (err error) {
 	return err
 }
 
-// do prints the totals of the selected operations, asks, begins them once more, and prints the result. r.left is the number of those left alone, since a program may have
-// been told of their ends, and may have begun them again by itself. The error has the exit status.
+// do prints the totals of the selected operations, asks, begins them once more, and prints the result. r.left is the number of those left alone, since a program
+// may have been told of their ends, and may have begun them again by itself. The error has the exit status.
 func (r *redriving) do(ctx context.Context) error {
 	taken, text, err := r.count(ctx)
 	if err != nil {

@@ -74,8 +74,8 @@ func rejected(ses *session.Session, sel selection, now time.Time, stderr io.Writ
 	return chosen, nil
 }
 
-// recordOf returns a record with the known facts of an operation that ended without effect, and that the journal forgot, so that the columns for records can show it.
-// It is in no journal. Its Seq of 1 lets a query select it.
+// recordOf returns a record with the known facts of an operation that ended without effect, and that the journal forgot, so that the columns for records can show
+// it. It is in no journal. Its Seq of 1 lets a query select it.
 func recordOf(o *forgotten.Operation) persist.Record {
 	return persist.Record{
 		ID: persist.ID{Account: o.Account, Key: o.Key}, Seq: 1, State: persist.StateSettled, Effect: persist.EffectAbsent, Method: o.Method, Origin: o.Origin,

@@ -285,7 +285,7 @@ func barsOf(history []persist.Attempt, c clock) []historyBar {
 	if len(history) == 0 {
 		return nil
 	}
-	first, end := history[0].At, history[0].At.Add(time.Millisecond)
+	first, end := history[0].At, history[0].At.Add(time.Millisecond) // so that the span is never 0
 	for _, a := range history {
 		if over := a.At.Add(a.Took); over.After(end) {
 			end = over

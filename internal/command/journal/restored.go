@@ -204,7 +204,7 @@ func leasesOf(ctx context.Context, ses *session.Session) (*leases, error) {
 // lasts reports whether a process has a lease of an unfinished record (a claim to send it, until a time) that has not ended by the journal's clock. Without that
 // clock, as for a file, none lasts.
 func (l *leases) lasts(rec *persist.Record) bool {
-	return !l.now.IsZero() && !rec.State.Final() && rec.Leased("", l.now.Add(time.Since(l.asked)))
+	return !l.now.IsZero() && !rec.State.Final() && rec.Leased("", l.now.Add(time.Since(l.asked))) // "": of any process; asked: when now was read
 }
 
 // see counts the lease of a record (a claim to send it, until a time) if it lasts, and keeps the record whose lease ends last.

@@ -34,11 +34,11 @@ type statsFlags struct {
 }
 
 // run counts the selected operations, prints the counts, and returns an error with an exit status if a number is beyond its flag (--fail-…). If the journal knows the
-// numbers by itself, and nothing else is printed, it reads no record.
+// numbers by itself, and nothing else is printed (--quiet), it reads no record: counted returns true then.
 func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selection, s terminal.Streams) error {
 	a := &f.alert
 	if a.since = sel.since; a.since.IsZero() {
-		a.since = a.now.Add(-refusedFor)
+		a.since = a.now.Add(-refusedFor) // --fail-refused counts the last hour
 	}
 	if f.sums.Amount == "" && f.promFile == "" && max(f.alerts.refused, f.alerts.unknown) < 0 {
 		if done, err := a.counted(ctx, ses, sel); done || err != nil {
@@ -253,8 +253,8 @@ const fewForAverage = 1000
 // leastBytes is less than any operation takes: its key, hashes and places in the indexes. A smaller average is of an old count.
 const leastBytes = 300
 
-// measure sets the size of the journal, and on a server the average size of an operation. That average is left out for a selection of operations, if they are too few for
-// it, or if it is less than any operation takes: then the server's size is an old one.
+// measure sets the size of the journal, and on a server the average size of an operation. That average is left out for a selection of operations, if they are too
+// few for it, or if it is less than any operation takes: then the server's size is an old one.
 func (st *Stats) measure(ctx context.Context, ses *session.Session, sel selection) error {
 	size, err := ses.Size(ctx)
 	switch {

@@ -37,8 +37,8 @@ opened, or a record not be read with the keys of --seal-key.`,
 	}
 }
 
-// damagedWhole adds advice and an exit status to the error of a journal file that is damaged as a whole: it could not be opened, and has the exit status of a wrong call
-// still. It returns any other error as it is, such as those of single records, of a file that is no journal, and of a missing or wrong seal key.
+// damagedWhole adds advice and an exit status to the error of a journal file that is damaged as a whole: it could not be opened, and has the exit status of a wrong
+// call still. It returns any other error as it is, such as those of single records, of a file that is no journal, and of a missing or wrong seal key.
 func damagedWhole(err error) error {
 	if !errors.Is(err, persist.ErrCorrupt) || errors.Is(err, persist.ErrSealed) || terminal.StatusOf(err) != terminal.ExitUsage || strings.Contains(err.Error(), "is not a journal") {
 		return err
