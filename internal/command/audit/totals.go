@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lend collects the amounts of rows without a currency in a.lent, in the currency of their operation rec. addLent adds them to the totals of the exports, if these
-// have several currencies. A row taken for another operation before (r.fresh is false) is left out. Without --amount, and if an amount or the currency is not
+// lend collects the amounts of rows without a currency in a.lent, in the currency of their operation rec. addLent adds them to the totals of the exports, if several
+// currencies are known at the end. A row taken for another operation before (r.fresh is false) is left out. Without --amount, and if an amount or the currency is not
 // known, it collects nothing.
 func (a *audit) lend(rec *persist.Record, rows []indexedRow) {
 	if a.flags.amount == "" {

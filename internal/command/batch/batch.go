@@ -167,7 +167,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 		bar.finish()
 		return err
 	}
-	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar, tally: results.Tally{Parted: true}}
+	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar, tally: results.Tally{Parted: true}} // Parted: pending rows are called so, and not unknown
 	b.rejected = sync.OnceValue(b.readRejected)
 	b.started = b.lockFolders(ctx)
 	defer b.started()

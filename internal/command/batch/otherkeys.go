@@ -95,7 +95,7 @@ func (o *otherKeys) warning(b *batch, own string) string {
 // for a journal of the file's own, in one beside it. The keys say that they are other operations, such as those of another month, or are a mistake that pays
 // each row twice. Of fewer rows it warns, but it asks for one that stands under its own key for another account. --strict refuses without a question.
 func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Place) error {
-	if f.newJournal || b.without != "" || f.generation > 1 || b.survey.rows == 0 { // without: a dry run has warned of a copy already
+	if f.newJournal || b.without != "" || f.generation > 1 || b.survey.rows == 0 { // without: a dry run has found another reason to ask already
 		return nil
 	}
 	var beside []string // of a journal named by --journal that exists, none: it is the one that is meant

@@ -109,7 +109,7 @@ func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results
 		return rec.Profile
 	}
 	kept := l.IsKeptBack()
-	if l.TakeRecord(&rec); kept && rec.State.String() == l.State {
+	if l.TakeRecord(&rec); kept && rec.State.String() == l.State { // it stands still as the call has found it
 		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec)), " --journal "+b.session.Place.Shell())
 	}
 	return rec.Profile

@@ -60,9 +60,9 @@ func (f *batchSums) expected() (map[string]*results.Decimal, error) {
 
 // set checks the flags, and has the amount and currency read from each row: p.sum and p.currency become the numbers of their fields, or -1 if the flag is not given.
 func (f *batchSums) set(p *plan, needs *input.RowNeeds) error {
-	p.sum, p.currency = -1, -1 // --currency alone is for {column:minor} in --body
+	p.sum, p.currency = -1, -1
 	switch {
-	case f.column == "" && len(f.expectSums) > 0, f.column == "" && f.currency != "" && needs.Body == nil:
+	case f.column == "" && len(f.expectSums) > 0, f.column == "" && f.currency != "" && needs.Body == nil: // {column:minor} in --body takes a --currency, too
 		return errors.New("--currency and --expect-sum need --sum, the amount")
 	case f.expectRows < -1:
 		return errors.New("--expect-rows must not be negative")
