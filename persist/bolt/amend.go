@@ -8,8 +8,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Amend implements [persist.Journal]: it replaces a record that has ended. A queued change of the record is committed first, so that a Finish under
-// way decides before it. The new content is put into memory and into the queue under mu, and Amend returns when the commit is durable.
+// Amend implements [persist.Journal]: it replaces a record that has ended, by a final or a held one. lockEnded first commits a queued change of the record,
+// and locks mu. Then the new content goes into the slot (the small part of the record kept in memory) and into the queue. unlockAndAwait unlocks mu, and
+// returns when the commit is durable.
 func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return persist.Record{}, err
@@ -27,10 +28,11 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	c := change{seq: rec.Seq, keys: keys, before: s}
 	c.encode(&next)
 	if a := next.Answer; a != nil && len(a.Body) > inlineMax {
-		c.answer = a.Body
+		c.answer = a.Body // stored apart: it is too long for the entry
 	}
 	s.rev++
 	s.put(&c)
+	// The slot of a final record lacks these fields of unfinished ones. The record may be held from now on.
 	s.group, s.created = keys.group, dueAt(next.Created)
 	s.setState(next.State, next.NextAttempt, next.SendUntil)
 	s.reason = j.slots.number([]byte(next.HoldReason))
@@ -45,11 +47,12 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	return next, nil
 }
 
-// lockEnded locks mu and returns the slot (the small part of a record kept in memory) of a final record, if it is still as the caller read it. Queued
-// changes of the record are committed first. On return rec has the later one of its SendUntil and the stored one. After an error mu is not held.
+// lockEnded locks mu and returns the slot (the small part of a record kept in memory) of a final record, if it is still as the caller read it. keys has the
+// hashes of rec; one is of the fields that never change. Queued changes of the record are committed first. On return rec has the later one of its SendUntil
+// and the stored one. After an error mu is not held.
 // Errors: persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, and those of usable.
 func (j *Journal) lockEnded(rec *persist.Record, keys recordKeys) (slot, error) {
-	if rec.Revision >= math.MaxUint32 {
+	if rec.Revision >= math.MaxUint32 { // memory has 32 bits for a revision
 		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
 	}
 	for {
@@ -75,7 +78,7 @@ func (j *Journal) lockEnded(rec *persist.Record, keys recordKeys) (slot, error) 
 		}
 		s, found := j.slots.get(rec.Seq)
 		switch {
-		case !found || uint64(s.rev) != rec.Revision || s.is(slotOpen): // it has changed since
+		case !found || uint64(s.rev) != rec.Revision || s.is(slotOpen): // it has changed since: the next round says how
 		case s.flags&slotIdentity != keys.check:
 			j.mu.Unlock()
 			return slot{}, fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)

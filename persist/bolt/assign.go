@@ -9,9 +9,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Assign implements [persist.Journal]: it gives the record to another account. The record gets a new entry in the bucket of intents, with its
-// progress, in the place of the old ones. Until the commit is durable it is found in memory by both IDs, so that a Begin of either waits for the
-// commit.
+// Assign implements [persist.Journal]: it gives the record to another account. The record gets one new entry in the bucket of intents, with its progress (the
+// changeable part), in the place of the old entries. Until the commit is durable it is found in memory by both IDs, so that a Begin of either waits for the
+// commit. lockFree locks mu, and unlockAndAwait unlocks it.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return persist.Record{}, err
@@ -19,7 +19,7 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	if err := rec.Validate(); err != nil {
 		return persist.Record{}, err
 	}
-	if rec.Erased && rec.Origin == persist.Unkept {
+	if rec.Erased && rec.Origin == persist.Unkept { // what is left of it has no parts to be written anew
 		return persist.Record{}, fmt.Errorf("%w: Assign of a used key", persist.ErrInvalid)
 	}
 	next := rec.Clone()
@@ -36,9 +36,10 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 		return persist.Record{}, err
 	}
 	s, _ := j.slots.get(rec.Seq)
+	// The commit deletes the old progress entry, and the bodies stored apart, if there are any.
 	c.before, c.dropProgress, c.dropBodies = s, s.is(slotChanged), s.is(slotOutside)
 	s.rev++
-	s.flags = s.flags&^slotIdentity | c.keys.check
+	s.flags = s.flags&^slotIdentity | c.keys.check // a hash of the fields that never change, the account among them
 	s.group = c.keys.group
 	s.intentSum = sealSum(c.intent, kindIntent, c.seq)
 	s.mark(slotChanged, false)
@@ -82,13 +83,13 @@ func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) erro
 		if seq == 0 {
 			return nil
 		}
-		if b := j.unsettled(seq); b != nil {
+		if b := j.unsettled(seq); b != nil { // its queued change may still fail
 			_ = j.unlockAndAwait(b)
 			continue
 		}
 		existing, err := j.read(seq) // unlocks mu
 		switch {
-		case errors.Is(err, errAgain):
+		case errors.Is(err, errAgain): // read has waited for a commit, and has read nothing
 		case err != nil:
 			return err
 		case j.isOf(&existing, id):

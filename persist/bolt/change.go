@@ -9,9 +9,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Begin implements [persist.Journal]: it creates the record and returns true with it, or returns the existing one of its ID and false. If the file at the
-// path may be a copy of the open one, the commit shows it. Then the error of a written record matches persist.ErrUncertain, too: the record is durable, but
-// not in the file at the path.
+// Begin implements [persist.Journal]: it creates the record and returns true with it, or returns the existing one of its ID and false. place.check compares
+// the file at the path with the open one. It is doubtful if that file may be a copy: then the commit shows it, since a copy lacks the commit. The error of a
+// written record matches persist.ErrUncertain then, too: the record is durable, but not in the file at the path.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, false, err
@@ -80,8 +80,8 @@ func (j *Journal) begin(rec persist.Record) (persist.Record, bool, error) {
 	}
 }
 
-// enter gives a new record its number (Seq), enters it into the indexes in memory, queues it for the next commit, and returns the number. From now on every
-// other Begin of its ID waits for that commit. The caller holds mu.
+// enter gives a new record its number (Seq), enters its slot (the small part kept in memory) and its places in the indexes, queues c for the next commit, and
+// returns the number. From now on every other Begin of its ID waits for that commit. The caller holds mu.
 func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	j.seq++
 	c.seq = j.seq
@@ -89,15 +89,15 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
 	s.created, s.reason = dueAt(rec.Created), j.slots.number([]byte(rec.HoldReason))
 	s.mark(slotGenerated, rec.Generated)
-	s.mark(slotForgets, rec.KeepKey != 0 || rec.KeepText != 0)
+	s.mark(slotForgets, rec.KeepKey != 0 || rec.KeepText != 0) // a sweep changes its tombstone, too
 	s.mark(slotOwed, rec.Owed())
-	s.mark(slotOutside, c.request != nil || c.answer != nil)
+	s.mark(slotOutside, c.request != nil || c.answer != nil) // bodies stored apart
 	j.ids.add(c.keys.id, c.seq)
-	if rec.Generated {
+	if rec.Generated { // a caller without a key may have to hear how it ends
 		j.unresolved.add(c.keys.fingerprint, c.seq)
 	}
 	j.accounts.add(rec.Account)
-	j.erases = j.erases || rec.Erased // in a copy
+	j.erases = j.erases || rec.Erased // only the copy of a journal begins erased ones
 	j.slots.set(c.seq, s)
 	j.collecting.put(c)
 	return c.seq
@@ -152,11 +152,12 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	if err != nil {
 		return change{}, slot{}, err
 	}
+	// s.until is the stored SendUntil, the time until which a send may be under way.
 	if s.until > dueAt(next.SendUntil) {
 		next.SendUntil, rec.SendUntil = dueTime(s.until), dueTime(s.until)
 		c.encode(&next)
 	}
-	c.seq, c.before = rec.Seq, s
+	c.seq, c.before = rec.Seq, s // before is for an undo
 	s.rev++
 	s.put(&c)
 	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
@@ -182,8 +183,9 @@ func (c *change) encode(next *persist.Record) {
 	c.progress = encodeProgress(next)
 }
 
-// put notes in a slot (what memory knows of a record) the checksums of the change's new entries, and completes the checksums in these entries. If the
-// change has a new intent, it also has the commit delete the old progress entry and the bodies stored outside.
+// put notes in a slot (what memory knows of a record) the checksums of the change's new entries, and completes the checksums in these entries. If the change
+// has a new intent, it also has the commit delete the old progress entry and the bodies stored apart. The flag slotChanged says that the record has a progress
+// entry, slotOutside that it has such bodies.
 func (s *slot) put(c *change) {
 	if c.intent == nil {
 		s.progressSum = sealSum(c.progress, kindProgress, c.seq)
@@ -209,7 +211,7 @@ func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
 }
 
 // Forget implements [persist.Journal]: it deletes an unfinished record. Until the commit is durable, readers of the record wait for it (unreadable in
-// read.go).
+// read.go). contribution is the record's part of the sum over all records that finds damage: the state written with the commit leaves it out.
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	if err := j.startWrite(ctx); err != nil {
 		return err
@@ -235,13 +237,14 @@ func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
 	j.slots.remove(seq)
 }
 
-// lockCurrent locks mu and returns the slot (the small part of a record kept in memory) of an unfinished record, if it is still as the caller read
-// it. If settled is set, it first waits until all changes with a waiting caller are durable: a Finish does not wait for its commit, and must not be
-// undone together with one of them. After an error mu is not held.
-// Errors: persist.ErrNotFound if no record has rec's ID. persist.ErrStale if it has changed since or is final. persist.ErrInvalid if rec would change
-// a value frozen by Begin. Those of usable.
+// lockCurrent locks mu and returns the slot (the small part of a record kept in memory) of an unfinished record, if it is still as the caller read it. keys
+// has the hashes of rec: of its ID, and (check, compared with slotIdentity) of the fields that never change. If settled is set, it first waits until all
+// changes with a waiting caller are durable: a Finish does not wait for its commit, and must not be undone together with one of them. After an error mu is not
+// held.
+// Errors: persist.ErrNotFound if no record has rec's ID. persist.ErrStale if it has changed since or is final. persist.ErrInvalid if rec would change a value
+// frozen by Begin. Those of usable.
 func (j *Journal) lockCurrent(rec *persist.Record, keys recordKeys, settled bool) (slot, error) {
-	if rec.Revision >= math.MaxUint32 {
+	if rec.Revision >= math.MaxUint32 { // memory has 32 bits for it
 		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
 	}
 	j.mu.Lock()

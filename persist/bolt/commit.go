@@ -43,8 +43,12 @@ const (
 	growMax = 64 << 20
 )
 
-// write commits a batch, the queued changes of several callers, by one transaction. If its error is persist.ErrUncertain, the batch may or may not be
-// durable; with any other error it is definitely not. Only the committer calls it, without mu.
+// write commits a batch, the queued changes of several callers, by one transaction. If its error is persist.ErrUncertain, the batch may or may not be durable;
+// with any other error it is definitely not. Only the committer calls it, without mu.
+//
+// Each commit writes its state s: its number (txid), and sums over all records and bodies. j.last has that of the commit before: if it is not in the file,
+// another program has written there. about is a hash of the file's data about itself; a new fact changes it. j.steady says that the commit has succeeded,
+// j.stuck that bbolt has panicked and may hold its locks.
 func (j *Journal) write(b *batch) (err error) {
 	var tx *bbolt.Tx
 	defer func() {
@@ -55,7 +59,7 @@ func (j *Journal) write(b *batch) (err error) {
 		j.steady = err == nil
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	if j.hooks.commit != nil {
+	if j.hooks.commit != nil { // of tests
 		if err := j.hooks.commit(); err != nil {
 			return j.unwritten(err)
 		}
@@ -84,7 +88,7 @@ func (j *Journal) write(b *batch) (err error) {
 	if err := j.commit(tx, s.txid); err != nil {
 		return err
 	}
-	if syncs == 1 || j.ownSync {
+	if syncs == 1 || j.ownSync { // with two, bbolt has synced itself
 		began = time.Now()
 		if err := j.sync(); err != nil {
 			return j.uncertain(err)
@@ -131,9 +135,9 @@ func (j *Journal) syncs() int {
 	return 1
 }
 
-// commit lets bbolt write a transaction, and says how a failure counts. If the new meta page, which makes a commit valid, cannot have been written,
-// the commit did not happen, and later commits may be tried (unwritten). If it may have been, or if a sync failed, nobody knows the content of the
-// disk (uncertain). txid is the number of the transaction.
+// commit lets bbolt write a transaction, and says how a failure counts. If the new meta page, which makes a commit valid, cannot have been written, the commit
+// did not happen, and later commits may be tried (unwritten). If it may have been, or if a sync failed, nobody knows the content of the disk (uncertain): so
+// it is, too, if the size of the file has changed before bbolt failed otherwise than by a write. txid is the number of the transaction.
 func (j *Journal) commit(tx *bbolt.Tx, txid uint64) error {
 	before, sizeErr := j.size()
 	err := tx.Commit()
@@ -186,8 +190,9 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 	return tx != nil && tx.Rollback() == nil
 }
 
-// apply puts the changes of a batch into a transaction, with the entry of the commit's state, by which damage is found later. It opens only the
-// buckets that the batch needs: to open and write one is a good part of the cost of a small commit.
+// apply puts the changes of a batch into a transaction, with the entry of the commit's state s, by which damage is found later. about is a hash of the file's
+// data about itself; the checksum of the state covers it. apply opens only the buckets that the batch needs: to open and write one is a good part of the cost
+// of a small commit.
 func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state, about uint64) error {
 	t := trees{tx: tx, names: &j.names}
 	key := j.scratch[:8] // bbolt copies it
@@ -237,7 +242,8 @@ func (t *trees) progress() *bbolt.Bucket { return t.open(&t.inProgress, t.names.
 func (t *trees) bodies() *bbolt.Bucket { return t.open(&t.inBodies, t.names.bodies) }
 
 // applyEntries writes the two entries of a changed record, or deletes them: the one in the bucket of intents (the record as it was begun) and the one in the
-// bucket of progress (its changeable part). key is the record's number (Seq) as bytes. Large bodies are stored apart, by applyBodies.
+// bucket of progress (its changeable part; slotChanged: there is one). key is the record's number (Seq) as bytes. Large bodies are stored apart, by
+// applyBodies.
 func applyEntries(t *trees, c *change, key []byte) error {
 	if c.drop {
 		if err := t.intents().Delete(key); err != nil {
@@ -248,7 +254,7 @@ func applyEntries(t *trees, c *change, key []byte) error {
 		}
 		return t.progress().Delete(key)
 	}
-	if isUsed(c.intent) {
+	if isUsed(c.intent) { // the short entry of an erased record
 		// bbolt joins a page with its neighbour only after a Delete, not where a value becomes shorter.
 		if err := t.intents().Delete(key); err != nil {
 			return err
@@ -331,6 +337,6 @@ func (j *Journal) count(s bbolt.TxStats, syncs int, p proof) {
 	j.mu.Lock()
 	j.last = p
 	j.stats.Syncs += int64(syncs)
-	j.stats.Bytes += s.GetPageAlloc() + int64(os.Getpagesize())
+	j.stats.Bytes += s.GetPageAlloc() + int64(os.Getpagesize()) // and the meta page
 	j.mu.Unlock()
 }

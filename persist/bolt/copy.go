@@ -48,7 +48,8 @@ type head struct {
 	sum    [sha256.Size]byte
 }
 
-// append appends the head of a copy of commit pages to b, with a checksum at its end. The head says of what commit the pages are, and how long the copy is.
+// append appends the head of a copy of commit pages to b, with a checksum at its end. The head says of what commit the pages are (txid), which of its copies
+// this is (nth), and how long the copy is. The checksum is cut to 24 bytes, the rest of the head's fixed length.
 func (h *head) append(b []byte) []byte {
 	from := len(b)
 	for _, n := range [...]uint64{copyMagic, h.txid, h.nth, h.size, h.parts, h.length} {
@@ -73,9 +74,9 @@ func parseHead(b []byte) (h head, ok bool) {
 // aligned returns the first offset of the file, from at on, at which a copy of pages may begin.
 func aligned(at int64) int64 { return (at + copyAlign - 1) / copyAlign * copyAlign }
 
-// findCopy looks behind the end of the file for copies of the newest commit's pages (the comment at the top of this file says what they are for). It
-// returns the last valid copy, or nil if there is none. A copy counts for the newest commit or a later one, and not for a commit that is marked: then
-// the commit itself is safely on the disk.
+// findCopy looks behind the end of the file for copies of the newest commit's pages. Open makes such a copy before it writes these pages once more: if a crash
+// cuts that off, only the copy has them. findCopy returns the last valid copy, or nil if there is none. A copy counts for the newest commit or a later one,
+// and not for a commit that is marked: then the commit itself is safely on the disk.
 // Errors: the error of a failed read.
 func findCopy(f io.ReaderAt, size int64, ms metas) (*commitCopy, error) {
 	var found *commitCopy
@@ -104,8 +105,8 @@ func (h *head) before(other *head) bool {
 	return h.txid < other.txid || h.txid == other.txid && h.nth < other.nth
 }
 
-// readCopy reads the copy that begins at this place of the file with this head. It returns nil if the copy was not written completely: its lengths do
-// not fit in the file, or its checksum differs.
+// readCopy reads the copy that begins at this place of the file with this head. Behind the head are a table of the copied parts, 16 bytes each (place in the
+// file, and size), and then the parts. It returns nil if the copy was not written completely: its lengths do not fit in the file, or its checksum differs.
 func readCopy(f io.ReaderAt, size, at int64, h head) (*commitCopy, error) {
 	if at += copyHead; h.length > uint64(size-at) || h.parts > h.length/16 {
 		return nil, nil
@@ -136,6 +137,7 @@ func readCopy(f io.ReaderAt, size, at int64, h head) (*commitCopy, error) {
 // method.
 func (c *commitCopy) ReadAt(b []byte, at int64) (int, error) {
 	n, err := c.f.ReadAt(b, at)
+	// The first part that ends behind at.
 	i, _ := slices.BinarySearchFunc(c.parts, at, func(p copied, at int64) int { return int(min(max(p.at+p.size-1-at, -1), 1)) })
 	for ; i < len(c.parts) && c.parts[i].at < at+int64(n); i++ {
 		p := c.parts[i]
@@ -150,8 +152,9 @@ func (c *commitCopy) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// writeCopy writes a copy of parts of the commit with the meta page m behind the end of the file, and behind last, an earlier copy (nil: there is none). If
-// a crash cuts off the work on the pages in their places, findCopy finds them there. It does not sync. end is the size of the file without copies.
+// writeCopy writes a copy of parts of the commit with the meta page m behind the end of the file, and behind last, an earlier copy (nil: there is none). If a
+// crash cuts off the work on the pages in their places, findCopy finds them there. It does not sync. f is the file as read through last, and size its size
+// with it. pages has the hashes of the pages as verified. end is the size of the file without copies.
 func (j *Journal) writeCopy(f io.ReaderAt, size int64, m meta, parts []part, pages *pageSums, last *commitCopy) (end int64, err error) {
 	h := head{txid: m.txid, nth: 1, size: uint64(size), parts: uint64(len(parts))}
 	if last != nil {

@@ -77,8 +77,9 @@ func (t *tally) add(v *slot, n int) {
 	}
 }
 
-// rank updates a chunk's places in the two heaps, of the oldest unfinished record and of the earliest due time. A chunk is 64 slots. It must be
-// called after each change of a chunk. While the journal is loaded it does nothing: settle ranks all chunks then.
+// rank updates a chunk's places in the two heaps, of the oldest unfinished record and of the earliest due time. A chunk is 64 slots, the small parts of
+// records kept in memory. It must be called after each change of a chunk. While the journal is loaded (until settled) it does nothing: settle ranks all chunks
+// then.
 func (s *slots) rank(c *chunk) {
 	switch {
 	case !s.settled:
@@ -88,7 +89,7 @@ func (s *slots) rank(c *chunk) {
 	default:
 		s.byAge.Set(c, slices.Min(c.dues.created))
 	}
-	if c.open == c.held {
+	if c.open == c.held { // none is pending
 		s.byDue.Remove(c)
 		return
 	}

@@ -98,7 +98,7 @@ func image(pageSize int, id [idSize]byte, secret [persist.SecretSize]byte) []byt
 	for i, txid := range [...]uint64{firstTxid, firstTxid - 1} {
 		putMeta(b[i*pageSize:], uint64(i), meta{pageSize: uint32(pageSize), root: imageRoot, freelist: pgidNone, pages: imagePages, txid: txid})
 	}
-	copy(b[pageSize+markAt:], appendMark(nil, firstTxid))
+	copy(b[pageSize+markAt:], appendMark(nil, firstTxid)) // the mark of a commit is in the meta page of the one before
 	// Everything in bbolt is in the order of its names.
 	about := leafPage(0, []entry{{key: n.format, value: []byte(formatVersion)}, {key: n.id, value: id[:]}, {key: n.secret, value: appendSum(secret[:])}})
 	root := leafPage(imageRoot, []entry{

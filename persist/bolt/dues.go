@@ -41,8 +41,9 @@ func dueTime(at int64) time.Time {
 	return time.Unix(0, at).UTC()
 }
 
-// insert enters the due time and the other fields of an unfinished record, as the i-th record of the lists. v is what memory has of the record. A list of
-// values that are nearly always the same exists only once one of its values differs.
+// insert enters the due time and the other fields of an unfinished record, as the i-th record of the lists: d.at and those beside it, of the unfinished
+// records of a chunk (64 neighbouring records). v is what memory has of the record. A list of values that are nearly always the same, such as groups, exists
+// only once one of its values differs.
 func (d *dues) insert(i int, v *slot) {
 	at, until, group := v.due, v.until, v.group
 	if len(d.at) == 0 {
@@ -66,8 +67,8 @@ func (d *dues) insert(i int, v *slot) {
 	d.assign(i, group)
 }
 
-// replace sets the due time and the other fields of the i-th unfinished record from its slot (the small part of a record kept in memory), after a change of
-// that record.
+// replace sets the due time and the other fields of the i-th unfinished record of a chunk (64 neighbouring records) from v, its slot in memory, after a change
+// of that record. groups exists only if the records have different groups, hashes of account and origin.
 func (d *dues) replace(i int, v *slot) {
 	was, at, group := d.at[i], v.due, v.group
 	d.at[i], d.created[i] = at, v.created
@@ -152,7 +153,7 @@ func (d *dues) remove(i int, others bool) {
 	}
 	switch {
 	case len(d.at) > 0:
-		d.changed(was, math.MaxInt64)
+		d.changed(was, math.MaxInt64) // nothing takes its place
 	case others:
 		*d = dues{at: d.at, created: d.created, until: d.until}
 	default:

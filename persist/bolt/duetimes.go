@@ -15,9 +15,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin. It looks at the memory, at a few numbers for
-// 64 records. It reads one record for each account and origin: their names are only in the file. If this is damaged, it reads all pending records. Leases
-// mean nothing in a journal of one process.
+// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin. Memory has due times in groups, the records of
+// one account and origin; turns sums them up. It has no names: sample finds a record of each group, and name reads account and origin from it. If these are
+// damaged, DueTimes reads all pending records. Leases mean nothing in a journal of one process.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if err := j.start(ctx); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueT
 			return nil, err
 		}
 		v, again, err := j.sample(turns)
-		if again {
+		if again { // a group has lost its records meanwhile
 			continue
 		}
 		if err != nil {
@@ -143,6 +143,7 @@ type turnsOf struct {
 // seq is a record of the group: a few are kept as samples, from which account and origin are read later. The last groups are
 // found without the map.
 func (ts *turnsOf) of(group, seq uint64) *turn {
+	// The lowest bit of a group is always 1.
 	place := &ts.recent[group>>1%uint64(len(ts.recent))]
 	t := *place
 	if t == nil || t.group != group {
@@ -208,8 +209,8 @@ func (t *turn) add(at, after int64) {
 	}
 }
 
-// addAll takes the due times of all records of d into the turn of their group. The turn keeps two times: the first of all, and the first one later than
-// after. If none is due by after, the earliest of d is enough for both.
+// addAll takes the due times of all records of d into the turn of their group. The turn keeps two times: the first of all, and the first one later than after.
+// If none of d is due by after, its earliest (d.first) is enough for both.
 func (t *turn) addAll(d *dues, after int64) {
 	t.add(d.first, after)
 	if d.first > after {
@@ -261,8 +262,8 @@ func (v *view) name(turns []*turn, q *persist.Query) (times originTimes, ok bool
 	return times, true
 }
 
-// listTimes returns the result of DueTimes by reading all pending records selected by q. Damaged records are left out. It is the slow way, for
-// questions that the index in memory cannot answer. A record due after by counts as next only.
+// listTimes returns the result of DueTimes by reading all pending records selected by q. Damaged records are left out. It is the slow way, for questions that
+// the index in memory cannot answer. A record due later than by may be the next one after by, too (DueTime.Next); a zero by asks for no such time.
 func (j *Journal) listTimes(ctx context.Context, q persist.Query, by time.Time) ([]persist.DueTime, error) {
 	times := originTimes{}
 	q.States = []persist.State{persist.StatePending}

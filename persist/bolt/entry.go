@@ -63,11 +63,9 @@ func summed(b []byte) []byte {
 // scratchMax is the size of the largest entry put together on the stack.
 const scratchMax = 2048
 
-// appendIntent appends the entry for the bucket of intents, without its sum. The length of the intent comes
-// before it and is known after it. So room for it is left, and the unneeded part of the room is cut off at
-// the front.
+// appendIntent appends the entry for the bucket of intents (records as they were begun), without its sum. b must be empty, with room for the entry. The length
+// of the intent stands before the intent, and is known only after it. So room for the length is left, and its unneeded part is cut off at the front.
 func appendIntent(b []byte, r *persist.Record) []byte {
-	// The length goes before the intent but is known after it: leave room.
 	const room = 1 + binary.MaxVarintLen32
 	b = codec.AppendIntent(b[:room], r, inlineMax)
 	var head [room]byte
@@ -112,8 +110,9 @@ func sealSum(b []byte, k kind, seq uint64) uint32 {
 // is found as damage.
 func sumPlace(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
 
-// open checks the first byte (the form) and the checksum of an entry of this kind for the record with the number seq. It returns the payload between them,
-// pointing into b, and the checksum as it is compared and kept in memory.
+// open checks the first byte and the checksum of an entry of this kind for the record with the number seq. The first byte (the envelope) tells the form: an
+// ordinary entry, or a used key, what is left of an erased record. open returns the payload between them, pointing into b, and the checksum as it is compared
+// and kept in memory.
 // Errors: persist.ErrCorrupt.
 func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) {
 	if len(b) < 1+sumSize {

@@ -10,9 +10,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
-// Erase implements [persist.Eraser]: it replaces a record by one without texts, under an ID made of digests. It fails while somebody still has to
-// hear of the end. Until the commit is durable, memory finds the record by both IDs. Pages of the old entries keep their bytes until they are used
-// again, or Copy writes another file.
+// Erase implements [persist.Eraser]: it replaces a record by rec, the record without texts, under an ID made of digests. rec still has the ID that was read;
+// its fingerprint is gone, and so the caller gives that of the record as fingerprint. Erase fails while somebody still has to hear of the end. Until the
+// commit is durable, memory finds the record by both IDs. Pages of the old entries keep their bytes until they are used again, or Copy writes another file.
 func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return persist.Record{}, err
@@ -48,7 +48,8 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	c := change{seq: rec.Seq, intent: encodeIntent(&next), keys: j.hash.keys(&next), before: s, moved: true, was: j.hash.id(rec.Account, rec.Key)}
 	s.rev++
 	s.put(&c)
-	s.flags = s.flags&^slotIdentity | c.keys.check
+	s.flags = s.flags&^slotIdentity | c.keys.check // a hash of the fields that never change, as they are now
+	// lockEnded has locked mu; unlockAndAwait unlocks it.
 	s.group, s.created = c.keys.group, dueAt(next.Created)
 	s.setState(next.State, next.NextAttempt, next.SendUntil)
 	s.mark(slotSwept, true)
@@ -66,8 +67,9 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	return next, nil
 }
 
-// findID returns the number (Seq) of a record in memory that may have this ID, by the hash of the ID; the record may also be an erased one that had
-// the ID. It returns 0 if there is none beside others, those already found to have another ID. The caller holds mu.
+// findID returns the number (Seq) of a record in memory that may have this ID, by the hash of the ID; the record may also be an erased one that had the ID. It
+// returns 0 if there is none beside others, those already found to have another ID. An erased record has digests in its ID, and a used key, the little that
+// stays of one in the file, has them cut short (cutID). erases is false if the journal has no such records. The caller holds mu.
 func (j *Journal) findID(id persist.ID, hash uint64, others []uint64) uint64 {
 	if seq := j.ids.find(hash, others); seq != 0 || !j.erases {
 		return seq
@@ -103,6 +105,7 @@ func (j *Journal) isOf(rec *persist.Record, id persist.ID) bool {
 	}
 	short, is := cutID(id)
 	if is = is && rec.ID == short; is {
+		// Its key stood on the wire as it was, and still does.
 		if rec.WireKey == rec.Key {
 			rec.WireKey = id.Key
 		}
@@ -111,8 +114,8 @@ func (j *Journal) isOf(rec *persist.Record, id persist.ID) bool {
 	return is
 }
 
-// nameListed gives a used key, what is left of an erased record, the full digests of the key and account by which a query has found it. In the file
-// they are shortened.
+// nameListed gives a used key, what is left of an erased record, the full digests of the key and account by which a query has found it. In the file they are
+// shortened. inside is what follows the account of the query: the digests of the scopes inside of it.
 func (j *Journal) nameListed(q *persist.Query, rec *persist.Record) {
 	if !rec.Erased {
 		return

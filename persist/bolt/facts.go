@@ -108,6 +108,7 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]b
 		j.mu.Unlock()
 		return nil, fmt.Errorf("persist/bolt: %s: %w: all facts together are too long", j.path, persist.ErrInvalid)
 	}
+	// factsMu is held until the commit is over: no other fact can be in this batch.
 	j.collecting.fact = written
 	if err := j.unlockAndAwait(j.collecting); err != nil {
 		return nil, err

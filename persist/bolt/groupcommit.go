@@ -40,8 +40,9 @@ const (
 	joinMax    = 5 * time.Millisecond
 )
 
-// unlockAndAwait waits until the batch b (the changes of one commit) is durable or has failed, and commits it if no other caller does. It returns the error
-// of the commit. The caller holds mu; unlockAndAwait unlocks it before it waits.
+// unlockAndAwait waits until the batch b (the changes of one commit) is durable or has failed, and commits it if no other caller does. It returns the error of
+// the commit. One caller at a time commits for all: j.leading says that there is one. A value from wake tells a waiting caller that it is the next to commit;
+// wake is closed once b is over. The caller holds mu; unlockAndAwait unlocks it before it waits.
 func (j *Journal) unlockAndAwait(b *batch) error {
 	// A batch already being committed needs no other committer.
 	lead := false
@@ -62,8 +63,9 @@ func (j *Journal) unlockAndAwait(b *batch) error {
 	return b.err
 }
 
-// putLazy queues a change that no caller waits for, such as that of a Finish. A timer has it committed within flushDelay, unless another commit takes
-// it before. The caller holds mu.
+// putLazy queues a change that no caller waits for, such as that of a Finish. A timer has it committed within flushDelay, unless another commit takes it
+// before. after is the record's slot in memory after the change. lazyDigest is how much these changes add to the digest, the sum over all records: a commit
+// without them leaves it out. The caller holds mu.
 func (j *Journal) putLazy(c change, after slot) {
 	j.lazy.put(c)
 	j.lazyDigest += after.contribution(c.seq) - c.before.contribution(c.seq)
@@ -88,8 +90,8 @@ func (j *Journal) queueLazy(c change, after slot) error {
 	return nil
 }
 
-// flushLazy is called by the timer. From then on, the next commit takes the changes without a waiting caller. If no commit is under way or about to
-// begin, flushLazy makes it.
+// flushLazy is called by the timer. From then on, the next commit takes the changes without a waiting caller. If no commit is under way or about to begin
+// (leading), flushLazy makes it.
 func (j *Journal) flushLazy() {
 	j.mu.Lock()
 	j.lazyDue = true
@@ -130,8 +132,9 @@ func (j *Journal) lead() {
 	}
 }
 
-// yieldToJoiners gives other callers the time to add their changes to the batch. It yields the processor as long as callers come, a bounded number of
-// times. If callers of the last commit are expected back, it waits for them as well. It returns with mu held.
+// yieldToJoiners gives other callers the time to add their changes to the batch. It yields the processor as long as several callers come at a time, at most
+// yieldMax times; a single one more is not worth another yield. If callers of the last commit are expected back, it waits for them as well. It returns with mu
+// held.
 func (j *Journal) yieldToJoiners() {
 	for joined, yields := 0, 1; ; yields++ {
 		runtime.Gosched()

@@ -178,7 +178,7 @@ func openJournal(path string, opts Options) (*Journal, error) {
 	if j.place.path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	if j.place.sameFile = opts.hooks.sameFile; j.place.sameFile == nil {
+	if j.place.sameFile = opts.hooks.sameFile; j.place.sameFile == nil { // of tests
 		j.place.sameFile = os.SameFile
 	}
 	j.reset()
@@ -263,7 +263,7 @@ func (j *Journal) flush() (err error) {
 			err = j.unlockAndAwait(j.collecting)
 		case j.committing != nil:
 			err = j.unlockAndAwait(j.committing)
-		default:
+		default: // Nothing is to be written. The last commit may be gone: another program has overwritten the file.
 			if there, err := j.hasMeta(j.last.txid); err == nil && !there {
 				j.broken = overwritten{j.path}
 			}
@@ -302,6 +302,7 @@ func (j *Journal) Close() error {
 	if j.broken == nil {
 		j.broken = err // a Flush still waiting commits no more
 	}
+	// A panic of bbolt in a writer (stuck) or a reader (jammed) may have left its locks held.
 	j.stuck = j.stuck || j.jammed
 	j.mu.Unlock()
 	if err == nil {

@@ -23,9 +23,9 @@ type found struct {
 	err error
 }
 
-// List implements [persist.Journal]: it yields the records that q selects, in the order of their begin. It leaves out records begun after the call, so that
-// a loop ends even if its body begins records. An ID of an erased record is a digest: if the journal may have such records, they are looked for under the
-// digests of q's account and key, too.
+// List implements [persist.Journal]: it yields the records that q selects, in the order of their begin. It leaves out records begun after the call, so that a
+// loop ends even if its body begins records. An ID of an erased record is made of digests. If the journal may have such records (erases), they are looked for
+// under the digests of q's account and key, too: in full, and cut short, as a used key has them (the little that stays of such a record in the file).
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if err := j.start(ctx); err != nil {
 		return failed(err)
@@ -219,8 +219,9 @@ func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 	return slices.Compact(list)
 }
 
-// kinds returns the kinds of records that q may select, as memory knows them: by state, by due time, and by the marks for an unresolved end or an owed
-// result. A listing reads records of these kinds only, and tests each with Query.Match.
+// kinds returns the kinds of records that q may select, as memory knows them: by state, by due time, and by the marks for an unresolved end or an owed result.
+// Final ones are of two kinds, as kept marks those that no ordinary sweep changes any more. A listing reads records of these kinds only, and tests each with
+// Query.Match.
 func kinds(q *persist.Query) which {
 	w := which{unresolved: q.AnyUnresolved, owed: q.Owed, bounded: !q.DueBy.IsZero(), by: dueAt(q.DueBy)}
 	if len(q.States) == 0 {

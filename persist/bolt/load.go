@@ -49,12 +49,13 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error
 	if !ok || st.txid != m.txid {
 		return fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
 	}
+	// No entry may have a number above the last Seq.
 	s.within = ref{to: bound{seq: st.lastSeq + 1}, bounded: true}
 	if err := j.loadRecords(s, r, min(st.records, uint64(size)/minEntry)); err != nil {
 		return err
 	}
 	bodies := st.bodies
-	if !j.readOnly || pages != nil { // a pageCursor trusts no page, as bbolt does
+	if !j.readOnly || pages != nil { // else no page is trusted: each is checked when it is read
 		if bodies, err = loadBodies(s, r.bodies, st.bodies, pages != nil); err != nil {
 			return err
 		}
@@ -168,7 +169,8 @@ func (j *Journal) loadProgress(key, value []byte) error {
 	return nil
 }
 
-// loadProgress sets the fields of a slot from an encoded progress, the changeable part of its record, when a journal is opened.
+// loadProgress sets the fields of a slot (the small part of a record kept in memory) from an encoded progress, the changeable part of its record, when a
+// journal is opened. t gives the number that stands for the reason of a hold.
 // Errors: persist.ErrCorrupt.
 func (s *slot) loadProgress(progress []byte, t *tally) error {
 	f, err := codec.PeekProgress(progress)
@@ -267,8 +269,8 @@ func (l *loader) intent(key, value []byte) error {
 	return nil
 }
 
-// used checks the entry of a used key, what is left of an erased record, when a journal is opened, and hands it to the goroutine that fills the
-// indexes. Errors: persist.ErrCorrupt.
+// used checks the entry of a used key, what is left of an erased record, when a journal is opened, and hands it to the goroutine that fills the indexes.
+// slotForgets says that its key is not kept for ever. Errors: persist.ErrCorrupt.
 func (l *loader) used(seq uint64, value []byte) error {
 	var rec persist.Record
 	sum, err := openUsed(value, seq, &rec)

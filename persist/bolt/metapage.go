@@ -81,7 +81,8 @@ func parseMark(page []byte) uint64 {
 	return txid
 }
 
-// mark writes the mark that the commit of this transaction is whole. It does not sync: the next sync does, at the latest the sync of Close.
+// mark writes the mark that the commit of this transaction is whole. The two meta pages belong to even and odd transactions; the mark goes into the other one,
+// that of the commit before. It does not sync: the next sync does, at the latest the sync of Close.
 func (j *Journal) mark(txid uint64) error {
 	j.markSynced = false
 	return j.writeAt(appendMark(j.scratch[:0], txid), int64(txid+1)%2*int64(j.pageSize)+markAt)

@@ -31,7 +31,7 @@ func (j *Journal) openFile(opts Options) error {
 		}
 		if opts.ReadOnly && (errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)) {
 			f, err = opts.OpenFile(j.path, os.O_RDONLY, 0)
-			j.protected = true
+			j.protected = true // the file may not be written to
 		}
 		if err != nil {
 			return err
@@ -150,6 +150,7 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 	}()
 	// An unreadable page is a fault in the mapped file. Make it a panic.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	// bbolt syncs each commit itself, twice, unless its version is known to be safe with one sync by the journal.
 	j.twoSyncs = opts.Sync == nil && !usesReviewedBbolt(opts.hooks.bboltVersion)
 	j.db, err = bbolt.Open(j.path, 0o600, &bbolt.Options{
 		Timeout:        max(opts.LockWait, 1),

@@ -149,7 +149,7 @@ func (c *pageCursor) read(id uint64) (s *step, err error) {
 // page reads a page with its overflow pages, the pages that follow if its entries are long. buf is memory for it; it is returned, perhaps larger, to
 // be used for the next page.
 func (p *commitPages) page(id uint64, buf []byte) (page, []byte, error) {
-	if id < 2 || id >= p.pages {
+	if id < 2 || id >= p.pages { // the first two are meta pages
 		return page{}, buf, damagedPage(id, "does not exist")
 	}
 	buf, err := p.read(id, p.pageSize, buf)

@@ -120,9 +120,10 @@ func (s *scanner) root() (root, error) {
 	return r, nil
 }
 
-// page reads one page, without its overflow pages, and notes that it belongs to a tree. A page that two places name is damage.
+// page reads one page, without its overflow pages, and notes that it belongs to a tree. A page that two places name is damage. s.read, if it is set, gets
+// every page.
 func (s *scanner) page(id uint64) (page, error) {
-	if id < 2 || id >= s.meta.pages {
+	if id < 2 || id >= s.meta.pages { // the first two are meta pages
 		return page{}, damagedPage(id, "does not exist")
 	}
 	size := uint64(s.meta.pageSize)
@@ -203,8 +204,8 @@ type walk struct {
 	next  []ref
 }
 
-// bucket walks a bucket level by level, and gives every entry to visit, in no order. A
-// level is read in the order of the file. Without a visit it checks the shape only.
+// bucket walks a bucket level by level, and gives every entry to visit, in no order. A level is read in the order of the file. Without a visit it checks the
+// shape only. The keys are of keySize bytes, and within the bounds s.within. A small bucket (root is 0) has no pages of its own: it lies inside the root page.
 // Errors: those of visit, persist.ErrCorrupt, or the error of a failed read.
 func (s *scanner) bucket(b bucket, keySize int, visit func(key, value []byte) error) error {
 	w := walk{s: s, keySize: keySize, visit: visit}
@@ -267,8 +268,8 @@ func (w *walk) level(refs []ref) error {
 	return nil
 }
 
-// page checks one page of a tree and its content. b is its first page; its overflow pages are read only if somebody needs their content. A leaf's
-// entries are visited, and the children of a branch are noted for the next level.
+// page checks one page of a tree and its content. b is its first page; its overflow pages are read only if somebody needs their content, or if the table of
+// entries goes on in them. A leaf's entries are visited, and the children of a branch are noted for the next level. r has the bounds of the page's keys.
 func (w *walk) page(b []byte, r ref) error {
 	p, err := parsePage(b, r.id, uint64(w.s.meta.pageSize))
 	if err != nil {

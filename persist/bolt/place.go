@@ -46,7 +46,8 @@ func (p *place) check() (doubtful bool, err error) {
 	return p.doubtful(), p.err
 }
 
-// doubtful reports whether the file at the path may be a copy of the open one.
+// doubtful reports whether the file at the path may be a copy of the open one. It may if it looks like another file (other) with the same commits, until it
+// has shown a commit made since it was first seen (shown): then it is the open file, under another number.
 func (p *place) doubtful() bool { return p.other != nil && !p.shown }
 
 // look compares the open file with the file at the path. It returns an error if another file is at the path: then the journal must not write any more, since
@@ -80,9 +81,9 @@ func (p *place) gone(reason string) error {
 	return fmt.Errorf("%w: %s", persist.ErrGone, reason)
 }
 
-// compare compares the open file with another one at the path. Some systems show one file as two, as overlays
-// do. Then both have the same commits. A backup has the journal's id, too, but lacks the last commits. A copy
-// made after the last commit lacks the next one.
+// compare compares the open file with another one at the path. Some systems show one file as two, as overlays do. Then both have the same commits. A backup
+// has the journal's id, too, but lacks the last commits. A copy made after the last commit lacks the next one: so p.seen notes the newest commit, and p.shown
+// is set once both files have a later one.
 func (p *place) compare(there fs.FileInfo) error {
 	same, newest := p.sameCommit()
 	switch {

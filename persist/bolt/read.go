@@ -141,8 +141,8 @@ func (j *Journal) view() (v *view, err error) {
 	}, nil
 }
 
-// beginRead begins bbolt's read transaction. It only reads the meta pages; if bbolt panics because they are
-// gone, its locks stay held, and the journal is broken. The caller holds mu.
+// beginRead begins bbolt's read transaction. It only reads the meta pages; if bbolt panics because they are gone, its locks stay held (jammed), and the
+// journal is broken. The caller holds mu.
 func (j *Journal) beginRead() (tx *bbolt.Tx, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -181,8 +181,8 @@ type sequentialReader struct {
 	value    []byte
 }
 
-// get returns the entry of the record with the number seq; nil if there is none. It is quick for ascending numbers. The result points into the file, and is
-// valid until the next call. Error: that of the cursor.
+// get returns the entry of the record with the number seq; nil if there is none. It is quick for ascending numbers: the cursor stays at the entry with the
+// number t.at, and there is none from t.from up to it. The result points into the file, and is valid until the next call. Error: that of the cursor.
 func (t *sequentialReader) get(seq uint64) ([]byte, error) {
 	// The next entry is likely the wanted one.
 	if t.placed && seq > t.at {
@@ -205,8 +205,8 @@ func (t *sequentialReader) get(seq uint64) ([]byte, error) {
 	return t.value, nil
 }
 
-// place notes the position of the cursor after a search for from: at an entry, or at the end. The next read from there on needs no search. After a
-// failed search there is no position.
+// place notes the position of the cursor after a search for from: at an entry, or at the end (then at is the largest number). The next read from there on
+// needs no search. After a failed search there is no position (placed is false).
 func (t *sequentialReader) place(from uint64, key, value []byte, err error) {
 	t.placed, t.from, t.at, t.value = err == nil, from, math.MaxUint64, value
 	if key != nil {

@@ -26,11 +26,11 @@ import (
 // In each case the meta page not counting is wiped before the mark is written there. Otherwise the kernel
 // could show the mark over a meta page still on the disk, and the next Open would take it for the truth.
 
-// recoverFile finds the commit that counts and loads it into memory. It returns the resulting meta pages;
-// the newest of them is of this commit. size is the size of the file.
+// recoverFile finds the commit that counts and loads it into memory: the newest, or the one before if a crash has cut that off. A mark says that the newest is
+// whole. c is a copy of its pages behind the end of the file, as a cut off Open leaves it. It returns the resulting meta pages; the newest of them is of this
+// commit. size is the size of the file.
 //
-// Only damaged pages decide anything. If the disk fails to read a page, recoverFile returns the disk's
-// error.
+// Only damaged pages decide anything. If the disk fails to read a page, recoverFile returns the disk's error.
 func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	if size == 0 {
 		return metas{}, fmt.Errorf("%w: it is empty, and no journal ever is; delete it if it never was one", persist.ErrCorrupt)
@@ -58,6 +58,7 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	switch {
 	case err == nil:
 		return ms, j.complete(f, size, ms, pages, c)
+	// There is no commit before it to go back to, or a whole copy of this one was found, or the disk has failed.
 	case !ms.both || c != nil || !errors.Is(err, persist.ErrCorrupt):
 		return metas{}, err
 	}
@@ -79,7 +80,7 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 // have them, and a later sync writes nothing. See the manual page fsync(2), and the mailing list
 // pgsql-hackers in spring 2018. So the pages are written once more, as they were verified.
 func (j *Journal) complete(f io.ReaderAt, size int64, ms metas, pages *pageSums, c *commitCopy) error {
-	if !ms.follows() {
+	if !ms.follows() { // a later commit was begun, so this one is on the disk
 		return j.makeNewest(ms.newest.txid)
 	}
 	switch err := pages.without(f, size, ms.older); {

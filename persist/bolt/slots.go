@@ -117,8 +117,9 @@ func (s *slots) get(seq uint64) (v slot, found bool) {
 	return v, true
 }
 
-// set enters or replaces the slot of a record, the small part of it kept in memory, and updates the digest and the counts. While a journal is loaded,
-// the numbers (Seqs) of new records come in any order, and ascend afterwards.
+// set enters or replaces the slot of a record, the small part of it kept in memory, and updates the digest (a sum over all records that finds damage) and the
+// counts. While a journal is loaded, the numbers (Seqs) of new records come in any order, and ascend afterwards. A chunk holds 64 slots, with sets of them as
+// bits.
 func (s *slots) set(seq uint64, v slot) {
 	c := s.chunks[seq>>6]
 	if c == nil {
@@ -141,6 +142,7 @@ func (s *slots) set(seq uint64, v slot) {
 	c.setDue(bit, v.is(slotOpen), &v)
 	c.open = masked(c.open, bit, v.is(slotOpen))
 	c.held = masked(c.held, bit, v.is(slotHeld))
+	// Tombstones that are kept for ever as they are.
 	c.kept = masked(c.kept, bit, v.is(slotSwept) && !v.is(slotGenerated|slotForgets))
 	c.unresolved = masked(c.unresolved, bit, v.unresolved())
 	s.owe(c, bit, v.is(slotOwed))
@@ -247,7 +249,8 @@ func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
 	return dst
 }
 
-// mask returns the slots of a chunk with a record of the wanted kinds, as a set of bits. States are added up. The other conditions restrict the set.
+// mask returns the slots of a chunk with a record of the wanted kinds, as a set of bits. Kinds by state are added up: kept ones are final, too, but no
+// ordinary sweep changes them. unresolved and owed restrict the whole set. bounded restricts the unfinished ones only, to those due by w.by.
 func (c *chunk) mask(w which) uint64 {
 	m := uint64(0)
 	if w.pending {

@@ -112,11 +112,10 @@ func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time
 	return seqs, decisions, nil
 }
 
-// decideOne reads one final record and decides: delete it, make a tombstone of it, or
-// leave it (changes is false). It writes nothing; applyDecisions does. The head of a
-// record tells at most that no sweep changes it; any change is decided by the whole record. A tombstone is
-// one new entry among the intents; the record's progress entry and its bodies are
-// deleted. A damaged record is ErrCorrupt.
+// decideOne reads one final record and decides: delete it, make a tombstone of it, or leave it (changes is false). It writes nothing; applyDecisions does. A
+// head with a few fields of the record tells at most that no sweep changes it; any change is decided by the whole record. A tombstone is one new entry among
+// the intents (records as they were begun); the record's progress entry and its bodies are deleted. before is its slot in memory as it was read. A damaged
+// record is ErrCorrupt.
 func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -151,6 +150,7 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	if i.KeepRequest != persist.RequestWithAnswer && f.State.Final() && !f.RequestGone && !drop && !strip {
 		return j.decideRequest(view, seq, before, l, now)
 	}
+	// A tombstone may also lose its text. If no time is set for that, it cannot.
 	texts := f.KeepText != 0 || l.Prune && l.KeepText != 0
 	if !drop && !strip && (!f.Swept || i.Erased || !texts) {
 		return decision{}, false, nil
@@ -174,7 +174,8 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 }
 
 // decideStrip returns the change that makes a tombstone of a record (its key is remembered, its content goes), or takes the text out of a tombstone. c names
-// the record, and has its slot in memory before the change. An erased record gets another ID, and is found by both until the commit, as in Erase.
+// the record, and has its slot in memory before the change. An erased record gets another ID, and is found by both until the commit, as in Erase. If it packs
+// (MayPack), reduce then makes a used key of it: an entry of a few dozen bytes.
 func (j *Journal) decideStrip(rec persist.Record, c change, l *persist.Limits, now time.Time) decision {
 	erased, packs, wireKey, key := rec.Erased, usedkey.MayPack(&rec), rec.WireKey, rec.Key
 	l.Strip(&rec, now, j.secret[:])
@@ -211,8 +212,8 @@ func (j *Journal) decideUsed(entry []byte, seq uint64, before slot, l *persist.L
 	return decision{change: change{seq: seq, before: before, keys: j.hash.keys(&rec), drop: true}}, drop, nil
 }
 
-// decideRequest decides about a record that may lose its request before its answer: decideOne calls it instead of deciding itself. It reads the whole
-// record, since the answer stays and is written again. changes is false if the record stays as it is.
+// decideRequest decides about a record that may lose its request before its answer: decideOne calls it instead of deciding itself. It reads the whole record,
+// since the answer stays and is written again. before is the record's slot in memory as it was read. changes is false if the record stays as it is.
 func (j *Journal) decideRequest(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
 	rec, _, err := view.readMatch(seq, &overlay{}, nil)
 	if err != nil {

@@ -2,8 +2,8 @@ package bolt
 
 import "slices"
 
-// undo takes back, in memory, a batch that was certainly not written, and all changes queued after it: they may rest on it. Changes that no caller
-// waits for are queued again if they still fit. The caller holds mu.
+// undo takes back, in memory, a batch that was certainly not written, and all changes queued after it: they may rest on it. Changes that no caller waits for
+// (lazy) are queued again if they still fit; after is the slot that they have left in memory. The caller holds mu.
 func (j *Journal) undo(b *batch) {
 	next := j.collecting
 	j.collecting = &batch{queue: newQueue()}
@@ -21,7 +21,7 @@ func (j *Journal) undo(b *batch) {
 		}
 	}
 	j.lazy.reset()
-	// The timer is set once, and for later.
+	// timerSet keeps requeue from setting the timer: it is set once below, and for later.
 	j.lazyDigest, j.lazyDue, j.timerSet = 0, false, true
 	for _, c := range slices.Backward(again) {
 		j.requeue(c)
@@ -50,7 +50,7 @@ func (j *Journal) restore(c *change) {
 	if c.moved && c.was != c.keys.id {
 		j.ids.remove(c.keys.id, c.seq)
 	}
-	if c.drop && !exists { // the record Forget was to remove is still there
+	if c.drop && !exists { // Sweep has removed it from memory already
 		j.ids.add(c.keys.id, c.seq)
 	}
 	j.slots.set(c.seq, c.before)

@@ -52,7 +52,8 @@ func cutDigest(text string, n int) (string, bool) {
 	return text[:len(digestPrefix)+hex.EncodedLen(n)], true
 }
 
-// cutAccount returns the account of an erased record with each digest cut short. It returns false if it does not consist of such digests.
+// cutAccount returns the account of an erased record with each digest cut short. It has a digest for its name and for each scope, with '|' between them; an
+// account without a name begins with '|'. cutAccount returns false if it does not consist of such digests.
 func cutAccount(account string) (string, bool) {
 	parts := strings.Split(account, "|")
 	for i, part := range parts {
@@ -84,7 +85,7 @@ func cutNames(account, key string) (shortAccount, shortKey string) {
 // are those that it had. It returns false, and changes nothing, if the record has more than a used key can hold: then it is kept as an erased record.
 func reduce(rec *persist.Record, wireKey, key string) bool {
 	left := persist.Record{ID: rec.ID, Seq: rec.Seq, Revision: rec.Revision, State: rec.State, Finished: time.Unix(0, rec.Finished.UnixNano()).UTC(), KeepKey: rec.KeepKey}
-	if rec.SealedEnd == "" {
+	if rec.SealedEnd == "" { // else the seal is checked by the digests, and they stay whole
 		short, is := cutID(rec.ID)
 		if !is {
 			return false
@@ -101,8 +102,9 @@ func reduce(rec *persist.Record, wireKey, key string) bool {
 	return true
 }
 
-// encodeUsed returns the file entry of a used key: the little that stays of an erased record, digests of its key and account with its state. The
-// checksum is not complete. The result is nil if rec has more than such an entry holds; that is found out by a decoding of the result.
+// encodeUsed returns the file entry of a used key: the little that stays of an erased record, digests of its key and account with its state. The byte head has
+// the state, flags for what follows, and the number of scopes of the account, counted in usedInner. The checksum is not complete. The result is nil if rec has
+// more than such an entry holds; that is found out by a decoding of the result.
 func encodeUsed(rec *persist.Record) []byte {
 	if !rec.Erased || !rec.State.Final() || rec.Origin != persist.Unkept || rec.Method != persist.Unkept {
 		return nil
@@ -157,7 +159,8 @@ func openUsed(entry []byte, seq uint64, rec *persist.Record) (sum uint32, err er
 	return sum, decodeUsed(payload, seq, rec)
 }
 
-// decodeUsed decodes the entry of a used key, what is left of an erased record, into an empty record. b is the entry without envelope and sum.
+// decodeUsed decodes the entry of a used key, what is left of an erased record, into an empty record. b is the entry without envelope and sum. Its first byte,
+// head, has the state, flags for what follows, and the number of scopes of the account (inner). With a seal, the digests are whole; else they are cut short.
 // Error: persist.ErrCorrupt.
 func decodeUsed(b []byte, seq uint64, rec *persist.Record) error {
 	damaged := fmt.Errorf("%w: used key %d", persist.ErrCorrupt, seq)

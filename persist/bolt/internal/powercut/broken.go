@@ -8,7 +8,7 @@ import "math/rand/v2"
 func Broken(r *rand.Rand, page, sector int, order bool) Choice {
 	c := Choice{r: r, one: -1, arrive: []float64{0, 0.1, 0.5, 0.9, 1}[r.IntN(5)], page: page, sector: sector, order: order}
 	if page > 0 {
-		c.one = r.IntN(1 << 20)
+		c.one = r.IntN(1 << 20) // the page with junk; counted around the unsynced ones
 	}
 	return c
 }

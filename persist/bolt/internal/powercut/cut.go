@@ -22,8 +22,9 @@ type Choice struct {
 }
 
 // Random returns a choice, drawn by r, of the unsynced writes that reach the disk at a power failure, out of the kinds worth a test. Nothing arrives,
-// everything, or a part by sectors or by pages. There is junk or none, and the order is any or that of the writes. Or all arrives but some writes following
-// each other. Or one page alone is junk. Or, at places written several times, an earlier write arrives.
+// everything, or a part (arrive) by sectors, or by whole pages. There is junk or none, and the order is any or that of the writes. Or all arrives but some
+// writes following each other (gap). Or one page alone is junk (one; -1 is none). Or, at places written several times, an earlier write arrives (stale). The
+// numbers are weights of the kinds.
 func Random(r *rand.Rand) Choice {
 	if r.IntN(8) == 0 {
 		return Choice{r: r, one: -1, arrive: 1, stale: true, whole: r.IntN(2) == 0}
@@ -62,9 +63,9 @@ func (d *Disk) Cut(c Choice) Files {
 // arrives draws by chance, with the probability of the choice, that one write reaches the disk, and returns the result.
 func (c *Choice) arrives() bool { return c.r.Float64() < c.arrive }
 
-// cut returns one possible content of a file after a power failure. The synced content is there. Of the unsynced writes (flight), whole sectors or
-// pages arrive or not: in the order of the writes, all but a gap, all but the last write to a unit, or each by chance, as the choice says. In the end
-// pages that were being written may hold junk.
+// cut returns one possible content of a file after a power failure. The synced content is there. Of the unsynced writes (flight), whole sectors or pages
+// arrive or not: in the order of the writes, all but a gap, all but the last write to a unit, or each by chance, as the choice says. memory is the content
+// after each write as the kernel has it; what arrives of it is copied into arrived. In the end pages that were being written may hold junk.
 func (f *file) cut(c Choice) []byte {
 	if len(f.flight) == 0 {
 		return f.disk
@@ -142,8 +143,9 @@ func (c *Choice) gapIn(n int) (from, to int) {
 	return from, to
 }
 
-// spoil replaces the content of some pages that were written and not synced: by zeros, by random bytes in whole or in part, or by the content of
-// another page. A disk may leave such junk if the power fails during a write.
+// spoil replaces the content of some pages of b that were written and not synced: by zeros, by random bytes in whole or in part, or by the content of another
+// page. A disk may leave such junk if the power fails during a write. Each page is spoiled with the probability junk, or, if one is not negative, only the
+// page of that number, counted around. page is the size of a page.
 func (c *Choice) spoil(f *file, b []byte, page int64) {
 	if c.junk == 0 && c.one < 0 {
 		return

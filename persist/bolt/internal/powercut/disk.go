@@ -211,7 +211,7 @@ func (d *Disk) doOpen(c *Call, o opened, r *rand.Rand) {
 		}
 	case c.Name == "fsync" || c.Name == "fdatasync":
 		if c.Failed != "" {
-			f.disk, d.failed = f.cut(Choice{r: r, arrive: r.Float64(), one: r.IntN(8) - 4}), true
+			f.disk, d.failed = f.cut(Choice{r: r, arrive: r.Float64(), one: r.IntN(8) - 4}), true // sometimes with one page of junk
 		} else {
 			f.sync()
 		}
