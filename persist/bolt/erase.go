@@ -38,6 +38,7 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	if err != nil {
 		return persist.Record{}, err
 	}
+	// lockEnded has locked mu; unlockAndAwait below unlocks it.
 	if s.is(slotUnreported) || s.is(slotOwed) {
 		j.mu.Unlock()
 		return persist.Record{}, fmt.Errorf("%w: the end of %q is owed to somebody", persist.ErrInvalid, rec.Key)
@@ -49,7 +50,6 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	s.rev++
 	s.put(&c)
 	s.flags = s.flags&^slotIdentity | c.keys.check // a hash of the fields that never change, as they are now
-	// lockEnded has locked mu; unlockAndAwait unlocks it.
 	s.group, s.created = c.keys.group, dueAt(next.Created)
 	s.setState(next.State, next.NextAttempt, next.SendUntil)
 	s.mark(slotSwept, true)

@@ -150,7 +150,7 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 	}()
 	// An unreadable page is a fault in the mapped file. Make it a panic.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	// bbolt syncs each commit itself, twice, unless its version is known to be safe with one sync by the journal.
+	// bbolt syncs each commit itself, twice, unless its version is known to be safe with one sync by the journal, or Options.Sync is set.
 	j.twoSyncs = opts.Sync == nil && !usesReviewedBbolt(opts.hooks.bboltVersion)
 	j.db, err = bbolt.Open(j.path, 0o600, &bbolt.Options{
 		Timeout:        max(opts.LockWait, 1),

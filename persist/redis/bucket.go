@@ -79,7 +79,8 @@ func hashOf(key string) string {
 	return string(sum[:keyHash])
 }
 
-// of returns the bucket of a record by its id (idOf). A journal that was never opened has none, and gets an empty one: its calls fail later.
+// of returns the bucket of a record by its id (idOf), that is by the hash of its key: all records of one key are in one bucket. A journal that was never
+// opened has none, and gets an empty one: its calls fail later.
 func (j *Journal) of(id string) *bucket {
 	if len(j.buckets) == 0 { // it was never opened; enter says so
 		return &bucket{}
@@ -91,8 +92,8 @@ func (j *Journal) of(id string) *bucket {
 // common order.
 const bucketBits = 8
 
-// seqOf returns the Seq of a record, which is unique in the journal, by its number in this bucket, one of the parts among which
-// Redis shares the records.
+// seqOf returns the Seq of a record, which is unique in the journal, by its number in this bucket. Buckets are the parts among which Redis shares the records.
+// The low bits of a Seq are the number of its bucket.
 func (b *bucket) seqOf(number uint64) uint64 { return number<<bucketBits | uint64(b.number) }
 
 // numberOf returns the number of a Seq in this bucket. It returns 0, the number of no record, if the Seq is of another

@@ -24,9 +24,9 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	return nil
 }
 
-// Begin implements [persist.Journal]: one script creates the record (created is true), or returns the existing one of its ID. A record without a KeepKey
-// gets Options.KeepKey, or its Window if this is longer. If the record was begun by a later try, an earlier one may still reach the server: that is noted in
-// landing, so that the record is not forgotten meanwhile.
+// Begin implements [persist.Journal]: one script creates the record (created is true), or returns the existing one of its ID. A record without a KeepKey gets
+// Options.KeepKey, or its Window if this is longer. The script gives it a number above j.seen, the highest one that this process has met. If the record was
+// begun by a later try (doubted), an earlier one may still reach the server: that is noted in landing, so that the record is not forgotten meanwhile.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := cmp.Or(j.opened(), ready(ctx, &rec, false)); err != nil {
 		return persist.Record{}, false, err
@@ -44,6 +44,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		doubted = repeated
 		word, rest, err := j.run(ctx, j.scripts.begin, b, e.id, e.token(), j.seen.Load(), e.head, e.intent, e.progress, e.body, e.answer, j.id, groupHash(&rec), string(rec.HoldReason))
 		if err == nil && word == "emptied" {
+			// The bucket has lost the journal's name.
 			err = j.mustBe(b, nil)
 		}
 		if err != nil {
@@ -143,8 +144,9 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 // settler is settle, or settleLate.
 type settler func(ctx context.Context, do func(ctx context.Context, repeated bool) error) error
 
-// replace runs a script that replaces the changeable part of a record: change for an unfinished record, amend for a final one. settle makes the call,
-// and repeats it after a lost answer. On return rec has the later one of its SendUntil and the stored one.
+// replace runs a script that replaces the changeable part of a record: change for an unfinished record, amend for a final one. settle makes the call, and
+// repeats it after a lost answer. ended and over are the times of the record's end and of its next sweep, for the indexes. On return rec has the later one of
+// its SendUntil and the stored one.
 func (j *Journal) replace(ctx context.Context, rec *persist.Record, s script, settle settler) error {
 	b := j.of(idOf(rec.ID))
 	e := b.newEntry(rec, rec.Revision+1)
@@ -168,7 +170,7 @@ func (j *Journal) replace(ctx context.Context, rec *persist.Record, s script, se
 		case word != "done" || len(rest) == 0:
 			return refusal(rec, word, rest)
 		}
-		if stays := bytesOf(rest[0]); len(stays) == instantSize {
+		if stays := bytesOf(rest[0]); len(stays) == instantSize { // the SendUntil that stays
 			rec.ExtendSendUntil(timeOf(stays))
 		}
 		return nil
@@ -194,8 +196,8 @@ func refusal(rec *persist.Record, word string, rest []any) error {
 	return fmt.Errorf("a script has answered %q", word)
 }
 
-// Forget implements [persist.Journal]: it deletes an unfinished record at its revision. It refuses while a call that begins this record may still
-// reach the server. repeated means that an earlier try may have taken effect.
+// Forget implements [persist.Journal]: it deletes an unfinished record at its revision. landing knows the Begins that may still reach the server: Forget
+// refuses while one of this record may, as that would create it again. repeated means that an earlier try may have taken effect.
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	if j.landing.May(idOf(rec.ID), rec.Seq) {
 		return j.failed(fmt.Errorf("%w: what began the record may still be on its way", persist.ErrUncertain))

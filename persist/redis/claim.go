@@ -103,7 +103,9 @@ func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 	return refs, nil
 }
 
-// fill reads up to n more references for each line (the part of an index in one bucket) that has none left.
+// fill reads up to n more references for each line (the part of an index in one bucket) that has none left. A read goes on behind the places already read and
+// still in the index (left): a claimed record leaves its place, and the others stay. One of the two kinds of index is ordered by members (ByLex), the other by
+// scores.
 func (c *claiming) fill(ctx context.Context, n int) error {
 	var empty []*line
 	for _, l := range c.lines {

@@ -40,8 +40,8 @@ func (o Options) parse(rawURL string) (address, error) {
 	return address{options: options, nodes: append([]string{options.Addr}, more...)}, nil
 }
 
-// own sets the options that the journal decides itself: time limits, the number of connections, and no repeats by the client, since the journal
-// repeats its writes. A dialer and an OnConnect that the program has set are called as well.
+// own sets the options that the journal decides itself: time limits, the number of connections, and no repeats by the client, since the journal repeats its
+// writes. One try gets a part of CallTimeout, so that a call has time for a few. A dialer and an OnConnect that the program has set are called as well.
 func (o Options) own(options *goredis.Options) {
 	try := o.CallTimeout / triesInLimit
 	options.Protocol, options.DisableIdentity = 2, true // no notifications, and nothing unknown to old servers
@@ -125,8 +125,9 @@ var durable = []struct{ name, want string }{
 	{"maxmemory-policy", "noeviction"},
 }
 
-// greet checks the server's settings before a new connection is used. So it notices a server restarted with other
-// settings, and a promoted replica. Error: ErrVolatile.
+// greet checks the server's settings before a new connection is used: an answered write must be on the disk (durable lists the settings for that). So it
+// notices a server restarted with other settings, and a promoted replica. A journal opened for reading writes nothing, and needs no check. It also notes the
+// largest value that the server takes (o.most). Error: ErrVolatile, or that of the connection.
 func (o Options) greet(ctx context.Context, conn *goredis.Conn) error {
 	if o.ReadOnly {
 		return nil
@@ -141,7 +142,7 @@ func (o Options) greet(ctx context.Context, conn *goredis.Conn) error {
 		return nil
 	})
 	var answered goredis.Error
-	if err != nil && !errors.As(err, &answered) {
+	if err != nil && !errors.As(err, &answered) { // the connection has failed; a refused command is looked at below
 		return err
 	}
 	if o.most != nil {

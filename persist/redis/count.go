@@ -110,6 +110,7 @@ func (j *Journal) nextDue(ctx context.Context) (next time.Time, err error) {
 		if err != nil || len(places) == 0 {
 			return err
 		}
+		// The least score means the zero time: at once.
 		at := time.Time{}
 		if micros := int64(places[0].Score); micros > -yearOne*1e6 {
 			at = time.UnixMicro(micros).UTC()

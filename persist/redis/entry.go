@@ -97,7 +97,8 @@ func (e *entry) encode(rec *persist.Record) {
 	e.progress = codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
 }
 
-// token returns the random token of this write, out of the head. After a lost answer, the writer finds by it whether the record has its own write.
+// token returns the random token of this write, out of the head, where it follows two numbers of 8 bytes. After a lost answer, the writer finds by it whether
+// the record has its own write.
 func (e *entry) token() []byte { return e.head[16 : 16+tokenSize] }
 
 // record decodes the entry, and checks its bodies against their checksums. The record shares no memory with others.
@@ -123,7 +124,7 @@ func (e *entry) record(b *bucket) (persist.Record, error) {
 }
 
 // withoutBodies decodes the record, all but the bodies. intent and progress describe these: the lengths and checksums of the request's and of the answer's
-// body. A record in the place of another ID is damage.
+// body. A record in the place of another ID is damage. A used key, the rest of an erased record, has a short form of its own and no bodies.
 func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress codec.Outside, err error) {
 	if format := e.format(); format != persist.Format {
 		return persist.Record{}, intent, progress, e.unread(b, format)
@@ -150,8 +151,8 @@ func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress c
 	return rec, intent, progress, nil
 }
 
-// format returns the format of the encoded parts, which is in the head. A head that is too short counts as this version's format: it is found damaged
-// later.
+// format returns the format of the encoded parts, byte 34 of the head. A head that is too short counts as this version's format: it is found damaged later. A
+// used key, the rest of an erased record, has a shorter head with the format in the same place.
 func (e *entry) format() int {
 	if len(e.head) < headSize && !e.isUsed() {
 		return persist.Format
@@ -159,8 +160,9 @@ func (e *entry) format() int {
 	return int(e.head[34])
 }
 
-// unread returns the error for an entry of another format: this version cannot decode it. The error has the parts in clear (the head, and the beginning of
-// an intent, the same in every format), so that a listing can still say where the record belongs.
+// unread returns the error for an entry of another format: this version cannot decode it. The error has the parts in clear (the head, and the beginning of an
+// intent, the same in every format), so that a listing can still say where the record belongs. Of a used key, the rest of an erased record, only its number
+// and state (byte 32 of the head) are in clear.
 func (e *entry) unread(b *bucket, format int) error {
 	var clear persist.Record
 	if e.isUsed() {
@@ -188,8 +190,9 @@ func (e *entry) needsOf(rec *persist.Record) string {
 	return rec.Needs().String()
 }
 
-// readHead reads the values of the entry's head into rec: scripts change the head alone, and so it is newer than the rest. A head has a fixed length, with
-// the owner of the lease behind it. b is the entry's bucket: a Seq is made of both numbers. Error: persist.ErrCorrupt.
+// readHead reads the values of the entry's head into rec, from the places where appendHead has written them. Scripts change the head alone, and so it is newer
+// than the rest. A head has a fixed length, with the owner of the lease behind it. b is the entry's bucket: a Seq is made of both numbers. Error:
+// persist.ErrCorrupt.
 func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	if len(e.head) < headSize {
 		return fmt.Errorf("%w: a head of %d bytes", persist.ErrCorrupt, len(e.head))

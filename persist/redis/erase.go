@@ -9,8 +9,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/usedkey"
 )
 
-// Erase implements [persist.Eraser]: one script replaces an ended record by its erased form, without the texts that name a person. The record keeps its
-// place, by the hash of the ID that it had. Redis keeps the old bytes in its append-only file until that is rewritten, and in snapshots.
+// Erase implements [persist.Eraser]: one script replaces an ended record by rec, its erased form without the texts that name a person. rec still has the ID
+// that was read, and fingerprint is that of the record as it was read: the script compares it. The record keeps its place, by the hash of the ID that it had.
+// Redis keeps the old bytes in its append-only file until that is rewritten, and in snapshots.
 func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	if err := cmp.Or(j.opened(), ctx.Err(), rec.ReadyToErase()); err != nil {
 		return persist.Record{}, err
@@ -30,7 +31,7 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 		case word != "done" || len(rest) == 0:
 			return refusal(&rec, word, rest)
 		}
-		if stays := bytesOf(rest[0]); len(stays) == instantSize {
+		if stays := bytesOf(rest[0]); len(stays) == instantSize { // the later SendUntil
 			rec.ExtendSendUntil(timeOf(stays))
 		}
 		return nil
@@ -52,8 +53,9 @@ func (j *Journal) erased(b *bucket, rec *persist.Record) (persist.Record, *entry
 	return next, e
 }
 
-// checkID returns an error if a record found at the place of an ID is not the one of this ID: an erased record has other names, so its place proves nothing.
-// If it is that one, and a used key, it gets the digests of the ID as its names.
+// checkID returns an error if a record found at the place of an ID is not the one of this ID. The place is a hash, and the names of an erased record are
+// digests: so they must be compared. A used key, the little that stays of an erased record, has names made of its place (usedID) instead: it gets the digests
+// of the ID.
 // Error: persist.ErrCorrupt.
 func (j *Journal) checkID(rec *persist.Record, id persist.ID) error {
 	if rec.Erased && rec.ID == usedID(idOf(id)) {

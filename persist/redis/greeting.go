@@ -49,6 +49,7 @@ func (g *greeting) failed(err error) error {
 
 // isGreeting reports whether the first command in these bytes of the Redis protocol is one that the client sends to greet a server.
 func isGreeting(commands []byte) bool {
+	// A command is the number of its words, then each word behind its length: line 2 has the first word.
 	lines := bytes.SplitN(commands, []byte("\r\n"), 4)
 	if len(lines) < 4 {
 		return false

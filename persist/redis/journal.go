@@ -92,7 +92,7 @@ func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, 
 	return opts.openAt(ctx, at, with)
 }
 
-// openAt opens the journal at an address: it connects, and reads or creates the layout.
+// openAt opens the journal at an address: it connects, and reads or creates the layout. The journal has with as its scripts.
 func (o Options) openAt(ctx context.Context, at address, with scripts) (*Journal, error) {
 	opts := o
 	var err error
@@ -113,8 +113,8 @@ func (o Options) openAt(ctx context.Context, at address, with scripts) (*Journal
 	return j, nil
 }
 
-// lay reads the layout of the journal (its format, number of buckets, id and secret), or creates it, and fills in j. It asks every node, so that an
-// unreachable one is found when the journal is opened.
+// lay reads the layout of the journal (its format, number of buckets, id, a mark that all buckets have its name, and secret), or creates it, and fills in j.
+// It asks every node, so that an unreachable one is found when the journal is opened. j.looks says that it is opened for reading: then nothing is written.
 func (j *Journal) lay(ctx context.Context, opts Options) error {
 	buckets := opts.Buckets
 	if buckets == 0 {
@@ -152,6 +152,7 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 		return fmt.Errorf("%w: key %s: it has a secret of %d bytes", persist.ErrCorrupt, place, len(noted[4]))
 	}
 	j.id, j.secret, j.place = noted[2], []byte(noted[4]), place
+	// Some bucket may lack the name: an Open was cut off, or this is the first.
 	if noted[3] == "" && !j.looks {
 		err = j.giveNames(ctx, place)
 	}
@@ -161,8 +162,8 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	return err
 }
 
-// noted reads the layout of the journal: format, number of buckets, id, a mark that all buckets have its name, and secret. If there is none, it writes it
-// with these values; a journal opened for reading returns an error instead.
+// noted reads the layout of the journal under the key place: format, number of buckets, id, a mark that all buckets have its name, and secret. If there is
+// none, it writes it with these values; a journal opened for reading (looks) returns an error instead.
 func (j *Journal) noted(ctx context.Context, place, prefix string, buckets int, secret []byte) ([]any, error) {
 	if !j.looks {
 		return j.scripts.open.Run(ctx, j.client, []string{place}, format, buckets, rand.Text(), secret).Slice()

@@ -24,7 +24,7 @@ const (
 // while the loop body runs. Records begun after the call are left out.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
-		l := listing{j: j, q: &q, erased: q.Erased(j.secret), rows: chunkRows / 8}
+		l := listing{j: j, q: &q, erased: q.Erased(j.secret), rows: chunkRows / 8} // few at first: their size is not known
 		err := j.opened()
 		if err == nil {
 			err = l.start(ctx)
@@ -104,9 +104,9 @@ func (l *listing) start(ctx context.Context) (err error) {
 	return l.bound(ctx)
 }
 
-// beginning selects the members of a set with the prefix with and up to more further bytes.
-func beginning(with string, more int) goredis.ZRangeArgs {
-	return goredis.ZRangeArgs{ByLex: true, Start: "[" + with, Stop: "[" + with + strings.Repeat("\xff", more)}
+// beginning returns the arguments to read those members of a sorted set that begin with prefix and have up to more further bytes.
+func beginning(prefix string, more int) goredis.ZRangeArgs {
+	return goredis.ZRangeArgs{ByLex: true, Start: "[" + prefix, Stop: "[" + prefix + strings.Repeat("\xff", more)}
 }
 
 // bound starts a listing by number, up to the highest number given out. From then on no bucket gives out a lower one.
@@ -130,7 +130,8 @@ func (l *listing) bound(ctx context.Context) error {
 	return nil
 }
 
-// next reads the next records, in the order of their Seq; none at the end. The number of records in one read depends on their size.
+// next reads the next records, in the order of their Seq; none at the end. By their size it sets l.rows, the number of records in the next read: about
+// chunkSize bytes, but at most twice as many records as now.
 func (l *listing) next(ctx context.Context) ([]found, error) {
 	for {
 		refs, err := l.take(ctx)

@@ -19,8 +19,8 @@ func (j *Journal) met(number uint64) {
 	}
 }
 
-// lastNumber returns the highest number of all buckets, and raises the others to it: a record begun from now on gets a
-// higher one, in any bucket.
+// lastNumber returns the highest number of all buckets, and raises the others to it: a record begun from now on gets a higher one, in any bucket. A journal
+// opened for reading (looks) raises none.
 func (j *Journal) lastNumber(ctx context.Context) (uint64, error) {
 	numbers := make([]uint64, len(j.buckets))
 	err := j.eachNamed(ctx, j.buckets, func(ctx context.Context, p goredis.Pipeliner, i int) {

@@ -100,8 +100,8 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.
 	return all, nil
 }
 
-// linesOf returns the lines with the due records of the query's origin: parts of an index, each of one group. A group has two, for free records and
-// for those whose lease is over.
+// linesOf returns the lines with the due records of the query's origin: parts of an index, each of one group (the records of one account, origin and needs). A
+// group has two, for free records (f) and for those with a lease (l), up to the present: their lease is over then.
 func (j *Journal) linesOf(ctx context.Context, q *persist.Query, now time.Time) (lines []*line, err error) {
 	turns, err := j.turns(ctx, q, now)
 	seen := map[string]bool{}
@@ -139,8 +139,8 @@ func placesIn(answer goredis.Cmder) (places []goredis.Z, err error) {
 	return places, err
 }
 
-// turns returns, for each bucket, the turns of the groups selected by q. A group is the records of one account, origin and needs, and its turn is its first
-// due record. An unreadable record does not hide the others of its group.
+// turns returns the turns of the groups selected by q, of each bucket. A group is the records of one account, origin and needs. Its turns are the pending
+// record without a lease that is due first, and those whose lease is over. An unreadable record does not hide the others of its group: it is passed over.
 func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([]turn, error) {
 	q = &persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, Needs: q.Needs}
 	over := map[*bucket][]any{} // ids to pass over
@@ -159,7 +159,8 @@ func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([
 	}
 }
 
-// selected returns the turns that q selects. A turn is the first due record of a group: the records of one account, origin and needs.
+// selected returns the turns that q selects. A turn is a record of a group that is due first; a group is the records of one account, origin and needs, and
+// t.rec has the account and origin alone.
 func selected(q *persist.Query, all []turn) (turns []turn) {
 	accounts := *q
 	accounts.Needs = ""
@@ -171,8 +172,9 @@ func selected(q *persist.Query, all []turn) (turns []turn) {
 	return turns
 }
 
-// allTurns asks each bucket for its turns: the first due record of each group. The query's origin and needs select the groups; an empty origin
-// selects all. over has, for each bucket, the IDs of damaged records, which the script passes over.
+// allTurns asks each bucket for its turns: of each group, the pending record without a lease that is due first, and those whose lease is over. The query's
+// origin and needs select the groups; an empty origin selects all. over has, for each bucket, the ids of damaged records, which the script passes over. For
+// each turn the script answers with three values.
 func (j *Journal) allTurns(ctx context.Context, q *persist.Query, now time.Time, over map[*bucket][]any) (all []turn, err error) {
 	origin := ""
 	switch {
@@ -196,7 +198,7 @@ func (j *Journal) allTurns(ctx context.Context, q *persist.Query, now time.Time,
 	return all, err
 }
 
-// turnOf reads one turn, the first due record of a group (one account, origin and needs), out of a script's answer. place has the group and the record's id;
+// turnOf reads one turn, a record due first in its group (one account, origin and needs), out of a script's answer. place has the group and the record's id;
 // sec and nano are its due time in seconds and nanoseconds. Error: persist.ErrCorrupt.
 func (b *bucket) turnOf(place, sec, nano any) (turn, error) {
 	p, _ := place.(string)
@@ -221,7 +223,7 @@ func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]a
 			refs, groups = append(refs, all[i].ref), append(groups, all[i].group)
 		}
 	}
-	entries, err := j.parts(ctx, refs, "hip")
+	entries, err := j.parts(ctx, refs, "hip") // head, intent and progress: all but the bodies
 	if err != nil {
 		return false, err
 	}
@@ -263,6 +265,7 @@ func (e *entry) groupNames(group string) (names groupNames, ok bool) {
 			return names, false
 		}
 	}
+	// Query.Match selects no record without a Seq.
 	names = groupNames{rec: persist.Record{ID: persist.ID{Account: rec.Account}, Origin: rec.Origin, Seq: 1}, needs: e.needsOf(&rec)}
 	return names, group[:originSize] == originHash(rec.Origin) && group[originSize+needsSize:] == idOf(rec.ID)[keyHash:]
 }

@@ -68,7 +68,7 @@ func (j *Journal) each(ctx context.Context, n int, ask func(ctx context.Context,
 }
 
 // parts reads some parts of the records that refs name, in the same order; which has a letter for each part, such as 'h' for the head. A record that is gone
-// is nil. Each record is read in one step, so that its parts fit.
+// is nil. All parts of a record are read in one step, so that they fit together.
 func (j *Journal) parts(ctx context.Context, refs []ref, which string) ([]*entry, error) {
 	entries := make([]*entry, len(refs))
 	err := j.each(ctx, len(refs), func(ctx context.Context, p goredis.Pipeliner, i int) {

@@ -61,7 +61,8 @@ func effectOf(err error) effect {
 }
 
 // answeredWith returns the effect of a write that the server answered with err. A script finds the errors of refused before its first write, so these mean
-// that nothing was written. again: the server may do it soon. broken: a script has failed, perhaps after a part of its writes.
+// that nothing was written. again: the server may do it soon. broken: a script has failed, perhaps after a part of its writes. Any other error is about a
+// command that was not a script, and has changed nothing.
 func answeredWith(err goredis.Error) effect {
 	inScript := strings.Contains(err.Error(), "script")
 	switch {
@@ -137,8 +138,9 @@ func (j *Journal) read(ctx context.Context, query func(ctx context.Context) erro
 	return j.failed(err)
 }
 
-// repeat makes a write or a read, and makes it again until Redis tells its result or the time limit of a call is over. base bounds the tries under way.
-// patient: it goes on if there is no connection. doubtful: it ended, and nobody knows if a try took effect.
+// repeat makes a write or a read, and makes it again until Redis tells its result or the time limit of a call is over. repeated tells it that an earlier try
+// may have taken effect. base bounds the tries under way. patient: it goes on if there is no connection. If the program provides the credentials (j.provided)
+// and the server refuses them, they may have been changed just now: it tries a few times more. doubtful: it ended, and nobody knows if a try took effect.
 func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -168,6 +170,7 @@ func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx
 		case effect == none && doubt == nil && !(patient && unreached(err)):
 			return false, err
 		}
+		// In doubt, or a next try may succeed.
 		j.reload(limited)
 		select {
 		case <-limited.Done():
@@ -177,8 +180,8 @@ func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx
 	}
 }
 
-// try makes the write once, and tells the effect that it may have had, beside its error. repeated: an earlier try may have taken effect. If the caller
-// leaves (ctx ends) before there is a connection, nothing is left of the write, unless an earlier try is in doubt.
+// try makes the write once, in a part of the limit of a call, and tells the effect that it may have had, beside its error. repeated: an earlier try may have
+// taken effect. If the caller leaves (ctx ends) before there is a connection, nothing is left of the write, unless an earlier try is in doubt.
 func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, bool) error) (effect, error) {
 	short, cancel := context.WithTimeout(limited, j.limit/triesInLimit)
 	defer cancel()

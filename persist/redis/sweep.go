@@ -53,8 +53,8 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return s.total, nil
 }
 
-// shelves returns the indexes of the records that the sweep may change, each with its latest time. There can be millions of tombstones of keys made
-// by users: they are read only when they may go, unless a prune shortens their time.
+// shelves returns the indexes of the records that the sweep may change, each with the highest score (a time) of those to be read. There can be millions of
+// tombstones of keys made by users: they are read only when they may go, unless a prune shortens their time.
 func (s *sweeping) shelves() []shelf {
 	answers, keys := shelf{expiring, s.ago(0)}, shelf{tombstones, s.ago(0)}
 	if s.l.Prune && s.l.KeepAnswer != 0 {
@@ -124,7 +124,7 @@ func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed i
 	for i, id := range ids {
 		refs[i] = ref{bucket: b, id: id}
 	}
-	entries, err := s.j.parts(ctx, refs, "hip")
+	entries, err := s.j.parts(ctx, refs, "hip") // all but the bodies
 	if err != nil {
 		return 0, err
 	}
@@ -152,8 +152,9 @@ func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed i
 	return changed, err
 }
 
-// change returns the arguments of the sweep's script for one record: its id, number and revision, then its new parts, or empty parts to delete it. nil means
-// that the record stays as it is. was is the entry that was read.
+// change returns the arguments of the sweep's script for one record: its id, number and revision, then its new parts, the times of its end and next sweep, and
+// whether the answer stays. Empty parts delete it. nil means that the record stays as it is. was is the entry that was read. A record that loses its text gets
+// a digest for an ID, or, if it packs, becomes a used key: a head of a few bytes.
 func (s *sweeping) change(b *bucket, rec *persist.Record, was *entry) []any {
 	drop, strip := s.l.Sweep(rec, s.l.Now)
 	seq, revision := b.numberOf(rec.Seq), rec.Revision

@@ -22,8 +22,8 @@ const usedHead = 8 + 8 + tokenSize + 1 + 1 + 1
 // isUsed reports whether the entry is that of a used key, the rest of an erased record.
 func (e *entry) isUsed() bool { return len(e.head) >= usedHead && e.head[33]&flagUsed != 0 }
 
-// pack turns the entry of an erased record into that of a used key: little more than that the key was used. wireKey and id are the record's before it
-// was erased.
+// pack turns the entry of an erased record into that of a used key: little more than that the key was used. It keeps the beginning of the head, with the mark
+// of a used key among the flags (byte 33). wireKey and id are the record's before it was erased.
 func (e *entry) pack(rec *persist.Record, wireKey string, id persist.ID) {
 	b := bytes.Clone(e.head[:usedHead])
 	b[33] |= flagUsed
@@ -51,7 +51,7 @@ func outerHashes(account string) (hashes []byte) {
 // made of its id. outer has the hashes of the accounts around its account. Error: persist.ErrCorrupt.
 func (e *entry) unpack(b *bucket, rec *persist.Record) (outer []byte, err error) {
 	h, packed := e.head, e.head[usedHead:]
-	var numbers [4]uint64
+	var numbers [4]uint64 // seconds and nanoseconds of the end, KeepKey, the number of outer accounts
 	for i := range numbers {
 		n, size := binary.Uvarint(packed)
 		if size <= 0 {

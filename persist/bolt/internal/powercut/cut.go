@@ -24,7 +24,7 @@ type Choice struct {
 // Random returns a choice, drawn by r, of the unsynced writes that reach the disk at a power failure, out of the kinds worth a test. Nothing arrives,
 // everything, or a part (arrive) by sectors, or by whole pages. There is junk or none, and the order is any or that of the writes. Or all arrives but some
 // writes following each other (gap). Or one page alone is junk (one; -1 is none). Or, at places written several times, an earlier write arrives (stale). The
-// numbers are weights of the kinds.
+// constants only say how often each kind comes, and how much of it.
 func Random(r *rand.Rand) Choice {
 	if r.IntN(8) == 0 {
 		return Choice{r: r, one: -1, arrive: 1, stale: true, whole: r.IntN(2) == 0}
