@@ -46,8 +46,9 @@ func ErasedKey(secret []byte, key string) string {
 	return erasedPrefix + erasedDigest(secret, "key", key)
 }
 
-// erasedAccount returns the text in the place of an erased account. Each part is a digest of the account up to its end. So the text of an account is the
-// beginning of the texts of its scoped accounts, as the account is of theirs. The unnamed account stays empty.
+// erasedAccount returns the text in the place of an erased account. Its parts, the name and the scopes, have a '|' between them, and a scope may be a name,
+// '=' and a value. Each part becomes a digest of the account up to its end. So the text of an account is the beginning of the texts of its scoped accounts, as
+// the account is of theirs. A scope with a name stays one with a name. The unnamed account stays empty.
 func erasedAccount(secret []byte, account string) string {
 	var b strings.Builder
 	for at := 0; at <= len(account); {
@@ -113,7 +114,7 @@ func (r *Record) Erase(secret []byte) {
 	r.Header, r.Body, r.Omitted, r.KeptFields, r.Answer, r.Trace = nil, nil, nil, nil, nil, ""
 	r.History, r.Acts, r.Note, r.RedriveRun = nil, nil, "", ""
 	r.Credentials, r.Credential, r.Region, r.Content, r.DropAnswer = nil, "", "", "", nil
-	r.Target, r.Fingerprint = "/", make([]byte, 32)
+	r.Target, r.Fingerprint = "/", make([]byte, 32) // in the form of a valid record
 	if r.ServerToken && r.Token != "" {
 		r.Token = erasedText
 	}

@@ -45,9 +45,9 @@ func (r *Record) ExtendKeeping(answer, key, text time.Duration) {
 	}
 }
 
-// keeping returns how long after its end r keeps its answer and its key, by the record's own times and those of the sweep. With Prune, the sweep's
-// times go first, and may be shorter. Without it, they count for the answer alone, if the record has no time of its own. Negative: not at all. For
-// the key, zero is for ever. (Invariant 34.)
+// keeping returns how long after its end r keeps its answer and its key, by the record's own times and those of the sweep. With Prune, the sweep's times go
+// first, and may be shorter. Without it, they count for the answer alone, if the record has no time of its own; such an answer stays for the Window at least,
+// in which the API knows the key. Negative: not at all. For the key, zero is for ever. (Invariant 34.)
 func (l *Limits) keeping(r *Record) (answer, key time.Duration) {
 	if l.Prune {
 		return cmp.Or(l.KeepAnswer, r.KeepAnswer, r.Window), cmp.Or(l.KeepKey, r.KeepKey)
@@ -64,9 +64,9 @@ func (l *Limits) keepingText(r *Record) time.Duration {
 	return r.KeepText
 }
 
-// textUntil returns the time from which a sweep takes the text out of r, the tombstone of a chosen key, if it keeps the text for keep after its end.
-// ever is false if no sweep does. Nothing may be on its way any more, and the API must not know the key. The same rule holds for Erase. (Invariant
-// 57.)
+// textUntil returns the time from which a sweep takes the text out of r, the tombstone of a chosen key, if it keeps the text for keep after its end (0: for
+// ever). The text is all that may name a person. ever is false if no sweep does. Until then sends may be on their way (SendUntil and DesertedUntil), or the
+// API may know the key (the Window since FirstSent). The same rule holds for Erase. (Invariant 57.)
 func (r *Record) textUntil(keep time.Duration) (at time.Time, ever bool) {
 	if keep == 0 || r.Generated || !r.mayLoseText() {
 		return time.Time{}, false
@@ -111,7 +111,7 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 	case r.Generated && r.Unreported:
 		kept = r.Window
 	case r.Generated:
-		kept = 0
+		kept = 0 // its end was told since: the next sweep removes it, or keeps its key from then on
 	default:
 		return r.tombstoneUntil()
 	}
@@ -151,6 +151,7 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	if !r.Generated || r.keepsGenerated() {
 		keyOver = keyOver && keepKey != 0 && age >= keepKey
 	}
+	// Stripped are a record with its answer, a generated key that is kept from now on, and a tombstone at the end of its text.
 	return keyOver, !keyOver && (!r.Swept || r.keepsGenerated() && !awaited || l.textOver(r, now))
 }
 

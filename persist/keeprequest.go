@@ -51,7 +51,8 @@ func (r *Record) requestUntil() (at time.Time, ever bool) {
 	return r.Finished, true
 }
 
-// succeeded reports whether the record ended as happened, and no person can take this end back.
+// succeeded reports whether the record ended as happened, and no person can take this end back: that is so for an answer of the server, and for evidence (an
+// event of the API), and not for the word of a person (StateSettled).
 func (r *Record) succeeded() bool {
 	return r.FinalEffect() == EffectHappened && (r.State == StateConfirmed || r.Evidence != nil)
 }

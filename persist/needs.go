@@ -147,7 +147,7 @@ func (n *Needs) read(word string) {
 	if err != nil {
 		return
 	}
-	switch name + "=" {
+	switch name + "=" { // words without a value have no '=' in their constants
 	case needSeal:
 		n.SealKeys = value
 	case needHidden:

@@ -340,9 +340,9 @@ func (r *Record) KeyOnWire() string {
 	return r.WireKey
 }
 
-// FinalEffect returns the effect of a final record: EffectHappened (also after a 202), EffectRefused after a final 4xx,
-// EffectAbsent if it was settled so. It returns EffectUnknown while the record is unfinished, and if it was abandoned or
-// mismatched.
+// FinalEffect returns the effect of a final record: EffectHappened (also after a 202), EffectRefused after a final 4xx, EffectAbsent if it was settled so. It
+// returns EffectUnknown while the record is unfinished, and if it was abandoned or mismatched: such a record has no Effect. A confirmed one without Effect has
+// that of its answer.
 func (r *Record) FinalEffect() Effect {
 	switch {
 	case r.State != StateConfirmed || r.Effect != EffectUnknown:

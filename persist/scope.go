@@ -65,7 +65,7 @@ func (r *Record) validateScopes() error {
 // Account.
 func (r *Record) ScopedAccount() string {
 	name, scopes := SplitAccount(r.Account)
-	if len(scopes) > 0 && scopes[0][0] == "" {
+	if len(scopes) > 0 && scopes[0][0] == "" { // the account of the context has no header; the others are in r.Scopes
 		scopes = scopes[:1]
 	} else {
 		scopes = nil

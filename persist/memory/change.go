@@ -67,8 +67,8 @@ func (j *Journal) change(rec *persist.Record, find func(*persist.Record) (*entry
 	return nil
 }
 
-// replace gives the entry a new progress, the changeable part of its record, and updates the indexes and the counts. A record that has lost its
-// request is encoded whole. The caller holds mu.
+// replace gives the entry a new progress, the changeable part of its record, and updates the indexes and the counts. A record that has lost its request is
+// encoded whole. The index of unresolved records has those whose end a caller without a key may still have to hear. The caller holds mu.
 func (j *Journal) replace(e *entry, rec *persist.Record, progress []byte) {
 	was := e.unresolved()
 	if rec.RequestDropped {

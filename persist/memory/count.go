@@ -33,8 +33,8 @@ func newTally() tally {
 	}
 }
 
-// count counts an entry as it is now, in the place of what it was when it was counted before. Final entries are not counted. reason is the reason of
-// a hold. The caller holds mu.
+// count counts an entry as it is now, in the place of what it was when it was counted before. Final entries are not counted. reason is the reason of a hold.
+// counted has the entry's places in the two heaps, oldest and next; zero is none, so an oldest of zero means that it is not counted. The caller holds mu.
 func (t *tally) count(e *entry, reason persist.HoldReason) {
 	if e.counted.oldest == 0 && e.state.Final() {
 		return
@@ -53,7 +53,8 @@ func (t *tally) count(e *entry, reason persist.HoldReason) {
 	t.oldest.Set(e, ordered(e.created))
 }
 
-// leave removes an entry from the counts by state, as it was counted last. It does nothing if the entry is not counted.
+// leave removes an entry from the counts by state, as it was counted last. counted has its places in the two heaps (zero: none): a pending entry is in both, a
+// held one in oldest only. It does nothing if the entry is not counted.
 func (t *tally) leave(e *entry) {
 	switch r := e.counted.reason; {
 	case e.counted.next != 0:

@@ -30,6 +30,7 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	if err != nil {
 		return persist.Record{}, err
 	}
+	// A record that is erased already has its new ID, whichever the caller knows.
 	if next.ID = e.id; !standing.Erased {
 		j.rename(e, &next)
 	}

@@ -29,8 +29,8 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	return j.listed(ctx, q, last)
 }
 
-// noneUnresolved reports whether an index shows that q selects nothing, without a look at the records: q asks for unresolved records (a caller may still
-// have to hear their end) or for owed results, and there are none. False proves nothing. The caller holds mu.
+// noneUnresolved reports whether an index shows that q selects nothing, without a look at the records: q asks for unresolved records (a caller may still have
+// to hear their end) or for owed results, and there are none. q.Unresolved is a fingerprint, of 32 bytes. False proves nothing. The caller holds mu.
 func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	if len(q.Unresolved) == 32 {
 		return j.unresolved[[32]byte(q.Unresolved)] == nil

@@ -212,8 +212,8 @@ func stale(rec *persist.Record, e *entry) error {
 	return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, e.state, e.rev)
 }
 
-// set gives the entry a copy of a new progress, the encoded changeable part of rec. It also sets the entry's copies of the fields by which queries
-// select.
+// set gives the entry a copy of a new progress, the encoded changeable part of rec. The copy lies behind the intent (the part frozen by Begin) in the same
+// array if there is room, and else in one of its own. It also sets the entry's copies of the fields by which queries select.
 func (e *entry) set(rec *persist.Record, progress []byte) {
 	e.rev, e.state, e.nextAttempt, e.sendUntil = rec.Revision, rec.State, rec.NextAttempt, rec.SendUntil
 	e.swept, e.unreported, e.owedFrom = rec.Swept, rec.Unreported, rec.OwedFrom
@@ -228,7 +228,7 @@ func (e *entry) record() (persist.Record, error) {
 	return rec, errors.Join(err, err2)
 }
 
-// errClosed returns the error of every method after Close.
+// errClosed returns the error of the methods after Close.
 func errClosed() error { return fmt.Errorf("persist/memory: %w", persist.ErrClosed) }
 
 // notFound returns the error for an ID without a record.

@@ -56,13 +56,14 @@ type groupNames struct {
 	needs string         // the text of its needs
 }
 
-// instant returns a time in the form of index members, whose order as bytes is that of the times. The scripts write the same form.
+// instant returns a time in the form of index members, whose order as bytes is that of the times: seconds since the year 1 (yearOne makes none negative), and
+// nanoseconds. The scripts write the same form.
 func instant(t time.Time) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(max(t.Unix()+yearOne, 0)))
 	return string(binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond())))
 }
 
-// timeOf returns the time that instant has written into b.
+// timeOf returns the time that instant has written into b: seconds since the year 1, and nanoseconds.
 func timeOf(b []byte) time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(b))-yearOne, int64(binary.BigEndian.Uint32(b[8:]))).UTC()
 }

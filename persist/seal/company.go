@@ -32,8 +32,8 @@ func (s *Sealer) fact() []byte {
 	return []byte(factSealed)
 }
 
-// checkFact compares the journal's fact on sealing with this sealer. It returns persist.ErrSealed if the two do not fit. The text is empty in a new
-// journal, which fits every sealer.
+// checkFact compares the journal's fact on sealing (a text in the journal that says how its records are sealed) with this sealer. It returns persist.ErrSealed
+// if the two do not fit. The text is empty in a new journal, which fits every sealer. plain says that this sealer accepts records in clear.
 func (s *Sealer) checkFact(standing []byte) error {
 	text := string(standing)
 	switch {
@@ -68,6 +68,7 @@ func (j *journal) hold(ctx context.Context) error {
 	if j.holding.done {
 		return nil
 	}
+	// Written only if there is none. One that says that all records are in clear is replaced if this sealer accepts such records.
 	standing, err := j.Journal.Fact(ctx, persist.FactSeal, nil, j.s.fact())
 	if err == nil && j.s.plain && string(standing) == persist.FactPlain {
 		standing, err = j.Journal.Fact(ctx, persist.FactSeal, standing, j.s.fact())
@@ -117,8 +118,8 @@ func (*company) Sealed() error {
 // errOtherKeys: two users of a journal in one process have different keys.
 var errOtherKeys = errors.New("this process has the journal open with other keys, or with these in another order; use one Sealer, or close the journal and open it anew")
 
-// join notes, for this process, that the journal is used with these keys. Error: persist.ErrSealed if the process uses it without keys or with others
-// at the same time.
+// join notes, for this process, that the journal is used with these keys: it attaches a digest of them to the journal, or compares that of an earlier user.
+// Error: persist.ErrSealed if the process uses it without keys or with others at the same time.
 func (s *Sealer) join(j persist.Journal) (*company, error) {
 	sum := sha256.New()
 	for _, k := range s.keys {

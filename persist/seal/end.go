@@ -27,8 +27,9 @@ func (k *key) endKeys() (both []byte, err error) {
 	return hkdf.Expand(sha256.New, k.root, "end", 2*SecretSize)
 }
 
-// sealEnd sets SealedEnd of a final sealed record: a proof of its end, to be read after a sweep has taken out the text of the record. It sets none if the
-// text stays for a reason that the journal below cannot see, or if the secret of the journal cannot be read.
+// sealEnd sets SealedEnd of a final sealed record: a proof of its end, to be read after a sweep has taken out the text of the record. rec is the record in
+// clear, and left what the sweep will leave of the sealed one. It sets none if the text stays for a reason that the journal below cannot see (kept fields), if
+// the sweep would lose the effect, or if the secret of the journal cannot be read.
 func (j *journal) sealEnd(ctx context.Context, sealed, rec *persist.Record) {
 	if !rec.State.Final() || rec.Erased || len(rec.KeptFields) > 0 {
 		return
@@ -115,7 +116,8 @@ func plainEnd(sealed *persist.Record) persist.Record {
 	return rec
 }
 
-// unsealOf decrypts a record found by an ID. A record of which only its end is left must be that of this ID: its own is made of digests.
+// unsealOf decrypts a record found by id. A record of which only its end is left must be that of this ID. The journal below may have it under other names,
+// such as digests cut short: the proof of the end is made with the full digests, and so it gets these.
 func (j *journal) unsealOf(ctx context.Context, sealed persist.Record, id persist.ID) (persist.Record, error) {
 	if sealed.Carrier == persist.CarrierSealed && isEnd(&sealed) {
 		secret, err := j.Journal.Secret(ctx)

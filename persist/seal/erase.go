@@ -8,15 +8,15 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Erase implements [persist.Eraser]: it replaces an ended record in the journal below by its erased form, without the texts that name a person. That is
-// sealed anew, with nothing of the old parts, for the new ID: a sealed part belongs to its ID. Under a HashKey the new ID is made of the hash of the key.
-// The journal below must be an Eraser.
+// Erase implements [persist.Eraser]: it replaces an ended record in the journal below by rec, its erased form without the texts that name a person. rec still
+// has the ID that was read, and fingerprint is that of the record as it was read. The erased form is sealed anew, with nothing of the old parts, for the new
+// ID: a sealed part belongs to its ID. Under a HashKey the new ID is made of the hash of the key. The journal below must be an Eraser.
 func (j *journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	below, can := persist.As[persist.Eraser](j.Journal)
 	if !can {
 		return persist.Record{}, fmt.Errorf("persist/seal: %w: a %T cannot erase", persist.ErrInvalid, j.Journal)
 	}
-	if !rec.Erased {
+	if !rec.Erased { // a caller's mistake: the check below returns an error for it
 		return persist.Record{}, rec.ReadyToErase()
 	}
 	secret, err := j.Secret(ctx)
@@ -40,7 +40,7 @@ func (j *journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 			return persist.Record{}, err
 		}
 	}
-	if j.s.plain {
+	if j.s.plain { // the record may have been begun in clear
 		return below.Erase(ctx, plain, fingerprint)
 	}
 	return persist.Record{}, fmt.Errorf("%w: no key that was given has sealed %q", persist.ErrInvalid, plain.Key)

@@ -132,9 +132,9 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	return &sealed, nil
 }
 
-// check unseals the first records of a listing, most of them at most, to find out early if the keys are the right ones. A damaged record is for later.
-// begun: a record must have been begun under a given key. Without begun, a record under another key belongs to another process with a newer key, and is left
-// to it.
+// check unseals the first records of a listing, most of them at most, to find out early if the keys are the right ones. A damaged record is for later. begun:
+// a record must have been begun under a given key; one that was, and only changed later under another key, is accepted. Without begun, any record under
+// another key belongs to another process with a newer key, and is left to it.
 func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bool) error {
 	for rec, err := range list {
 		sealed := err == nil && rec.Carrier == persist.CarrierSealed
@@ -198,8 +198,9 @@ func (j *journal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, rec, func(sealed persist.Record) error { return j.Journal.Forget(ctx, sealed) })
 }
 
-// Assign implements [persist.Journal]: it gives the record to another account. It is sealed anew for that, since a sealed part belongs to its ID. The
-// journal refuses a fingerprint by another sealing key as ErrInvalid: then the next key is tried, as in change.
+// Assign implements [persist.Journal]: it gives the record to another account. It is sealed anew for that, since a sealed part belongs to its ID. The journal
+// refuses a fingerprint by another sealing key as ErrInvalid: then the next key is tried, as in change. A record begun in clear stays so, if the sealer
+// accepts such records (plain).
 func (j *journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	next := rec.Clone()
 	next.Account = account
@@ -243,9 +244,9 @@ func (j *journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	return rec, nil
 }
 
-// change calls write with rec sealed. The value in the place of its fingerprint depends on the key of its Begin. The
-// journal refuses a change of this value as ErrInvalid, before it writes anything: then the next key's is
-// tried. A record begun in clear stays so.
+// change calls write with rec sealed. The value in the place of its fingerprint depends on the key of its Begin, which is not known here. The journal refuses
+// a change of this value as ErrInvalid, before it writes anything: then the next key's is tried. A record begun in clear stays so: it is written as it is if
+// no key fits and the sealer accepts such records (plain).
 func (j *journal) change(ctx context.Context, rec persist.Record, write func(sealed persist.Record) error) error {
 	sealed, _, err := j.s.sealChange(j.s.keys[0], &rec)
 	if err != nil {
@@ -254,7 +255,7 @@ func (j *journal) change(ctx context.Context, rec persist.Record, write func(sea
 	j.sealEnd(ctx, &sealed, &rec)
 	for _, k := range j.s.keys {
 		sealed.Fingerprint, sealed.SealedNeeds = k.index(rec.Fingerprint), sealedNeeds(rec.Needs(), k, j.s.keys[0])
-		if rec.RequestDropped {
+		if rec.RequestDropped { // then the part frozen by Begin is written again
 			if err := k.dropRequest(&sealed, &rec); err != nil {
 				return err
 			}

@@ -66,8 +66,8 @@ func sealedNeeds(n persist.Needs, begun, writes *key) string {
 	return n.Lock(ids, writes.hide(n.String())).String()
 }
 
-// needsAbove converts a text of needs, which says what a client must have to finish a record, from the journal below. It is decrypted if all keys are
-// there. The text of a record in clear gets the word plain if all records should be sealed. Else it stays as it is.
+// needsAbove converts a text of needs, which says what a client must have to finish a record, from the journal below. It is decrypted if all keys of the
+// record are there, by the key of its last write. The text of a record in clear gets the word plain if all records should be sealed. Else it stays as it is.
 func (s *Sealer) needsAbove(text string) string {
 	n := persist.ParseNeeds(text)
 	switch {
@@ -103,7 +103,7 @@ func (s *Sealer) needsBelow(text string) (all []string) {
 		n.Plain = false
 		return []string{n.String()}
 	}
-	if n.Format != persist.Format || n.Hidden != "" {
+	if n.Format != persist.Format || n.Hidden != "" { // of a later version, or encrypted and stored as it is
 		return []string{text}
 	}
 	if ids := n.SealKeyIDs(); len(ids) > 0 {

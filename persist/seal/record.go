@@ -59,8 +59,8 @@ func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
 // headName is the one name in a sealed record's header: its value is the sealed head.
 const headName = "Sealed"
 
-// sealFrozen encrypts the data frozen by Begin into sealed, without the body of the request. The encrypted identity stands in the field Target, and
-// the headers in a header of their own.
+// sealFrozen encrypts the data frozen by Begin into sealed, without the body of the request. The encrypted identity (all such data that a sweep keeps) stands
+// in the field Target, and the headers in a header of their own, unless a sweep has dropped them.
 func (b *box) sealFrozen(sealed, rec *persist.Record) {
 	sealed.Target = string(b.seal(fieldIdentity, encodeIntent(identityOf(rec))))
 	if !rec.Swept {
@@ -126,6 +126,7 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 	}
 	if e := rec.Evidence; e != nil {
 		text := b.seal(fieldEvidence, encodeProgress(persist.Record{Evidence: e}))
+		// All of it is in Type; the rest only makes the record valid.
 		sealed.Evidence = &persist.Evidence{Type: string(text), By: placeholder, Digest: strings.Repeat("\x00", sha256.Size), At: e.At}
 	}
 	if len(rec.History) > 0 {

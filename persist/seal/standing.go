@@ -71,9 +71,9 @@ func digest(texts ...string) []byte {
 	return sum[:]
 }
 
-// standing opens the sealed copy of a record's clear fields, and sets rec.Acts from it. It returns an error of corruption if the record differs from
-// the copy, so that a change without the keys is noticed. One change is allowed: a person without the keys may abandon an operation, as this proves
-// nothing about its effect.
+// standing opens the sealed copy of a record's clear fields, and sets rec.Acts from it. The copy begins with two digests of the encrypted parts, of those that
+// a sweep drops (passing) and those that stay (lasting). It returns an error of corruption if the record differs from the copy, so that a change without the
+// keys is noticed. One change is allowed (given): a person without the keys may abandon an operation, as this proves nothing about its effect.
 func (o *opener) standing(sealed, rec *persist.Record) error {
 	if len(sealed.Acts) != 1 {
 		return o.corrupt(fieldStanding)
