@@ -196,8 +196,8 @@ func (e *UnreadError) Error() string {
 // Unwrap returns the reason.
 func (e *UnreadError) Unwrap() error { return e.Err }
 
-// MatchUnread reports whether q selects a record that cannot be read here, by its fields in clear. Its needs are compared as texts, since those of a
-// later version cannot be parsed.
+// MatchUnread reports whether q selects a record that cannot be read here, by its fields in clear. Its needs (the requirements on a client) are compared as
+// texts, since those of a later version cannot be parsed.
 func (q *Query) MatchUnread(e *UnreadError) bool {
 	rest := *q
 	rest.Needs = ""

@@ -38,7 +38,7 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	s.reason = j.slots.number([]byte(next.HoldReason))
 	s.mark(slotUnreported, next.Unreported)
 	s.mark(slotOwed, next.Owed())
-	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
+	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved()) // whether a caller without a key may still have to hear its end
 	j.slots.set(c.seq, s)
 	j.collecting.put(c)
 	if err := j.unlockAndAwait(j.collecting); err != nil {

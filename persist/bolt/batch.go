@@ -70,9 +70,10 @@ func (q *queue) get(seq uint64) *change {
 	return nil
 }
 
-// merge makes one change of c and a later change of the same record. Parts that the later change replaces are taken from it; a nil part leaves that of c. But
-// a new progress (the changeable part) always brings the answer stored apart with it, or none. A removal of the record replaces all of c, but for the facts
-// that an undo needs. The result counts as lazy (nobody waits for it) only if both do.
+// merge makes one change of c and a later change of the same record. Parts that the later change replaces are taken from it; a nil part leaves that of c. The
+// parts are intent (the record as it was begun), progress (its changeable part) and long bodies. But a new progress always brings the answer stored apart with
+// it, or none. A removal of the record replaces all of c, but for the facts that an undo needs. The result counts as lazy (nobody waits for it) only if both
+// do.
 func (c *change) merge(later change) {
 	if later.moved { // the record has got another account; was is the hash of its ID before
 		c.moved, c.was, c.keys = true, later.was, later.keys
@@ -133,9 +134,9 @@ type overlay struct {
 	request          bool // the body of the request is queued, and is still the caller's
 }
 
-// add puts the parts of a queued change over those that the overlay has so far. An overlay is the content of a record that is queued, and not yet in the file.
-// Changes must be added from the oldest to the newest. c may be nil: no change. request says that some change has a body of the request that still belongs to
-// the caller.
+// add puts the parts of a queued change over those that the overlay has so far. An overlay is the content of a record that is queued, and not yet in the file:
+// intent (the record as it was begun) and progress (its changeable part). Changes must be added from the oldest to the newest. c may be nil: no change.
+// request says that some change has a body of the request that still belongs to the caller.
 func (o *overlay) add(c *change) {
 	if c == nil {
 		return

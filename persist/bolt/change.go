@@ -164,14 +164,14 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	s.reason = j.slots.number([]byte(rec.HoldReason))
 	s.mark(slotUnreported, rec.Unreported)
 	s.mark(slotOwed, rec.Owed())
-	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
+	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved()) // whether a caller without a key may still have to hear its end
 	j.slots.set(c.seq, s)
 	return c, s, nil
 }
 
-// encode sets the encoded content of a change from the record as it will be. Usually that is a new progress entry, the changeable part. A record that has
-// lost its request (RequestDropped) gets one new intent entry instead, with the progress in it, since the old intent holds the request. So does a used key
-// (the rest of an erased record), when a journal is copied.
+// encode sets the encoded content of a change from the record as it will be. Usually that is a new progress entry, the changeable part. A record that has lost
+// its request (RequestDropped) gets one new intent entry instead (the form of a record that is begun, with the progress in it), since the old intent holds the
+// request. So does a used key (the rest of an erased record), when a journal is copied.
 func (c *change) encode(next *persist.Record) {
 	if next.RequestDropped {
 		c.intent = encodeIntent(next)

@@ -277,7 +277,7 @@ func applyEntries(t *trees, c *change, key []byte) error {
 // applyBodies writes the large bodies of a change into their bucket in pieces, and deletes those that the change replaces. A new progress (the changeable
 // part) brings its own answer, or none: the pieces of the earlier answer go. It brings s.bodies up to date, a sum over all pieces to find damage.
 func applyBodies(t *trees, c *change, s *state) error {
-	// The slot before the batch describes the content of the file.
+	// What memory had of the record before this commit describes the content of the file: it has bodies there.
 	if c.before.is(slotOutside) {
 		from := partAnswer // a new progress has an answer of its own, or none
 		if c.dropBodies || c.drop {

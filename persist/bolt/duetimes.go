@@ -168,8 +168,8 @@ func (ts *turnsOf) lookup(group uint64) *turn {
 	return t
 }
 
-// addTurns goes through the next chunks of records in memory. It adds pending ones to ts, which has the first due time of each account and origin,
-// and moves ts.from on. It reports whether there are more chunks: the caller gives up mu in between.
+// addTurns goes through the next chunks of records in memory (64 neighbouring records each). It adds the pending records to ts, which has the first due time
+// of each account and origin, and moves ts.from on. It reports whether there are more chunks: the caller gives up mu in between.
 func (s *slots) addTurns(ts *turnsOf) (more bool) {
 	i, _ := slices.BinarySearch(s.order, ts.from)
 	end := min(i+turnsStep, len(s.order))
@@ -292,8 +292,8 @@ func (v *view) headOf(samples []foundRecord) (head persist.Record, err error) {
 	return head, err
 }
 
-// head reads only the account and the origin of a record. o is its queued change, if it has one. A page of the mapped file that cannot be read is a
-// fault of memory: it becomes an error.
+// head reads only the account and the origin of a record, from its intent (the record as it was begun). o is its queued change, if it has one. A page of the
+// mapped file that cannot be read is a fault of memory: it becomes an error.
 // Errors: persist.ErrCorrupt.
 func (v *view) head(seq uint64, o *overlay) (head persist.Record, err error) {
 	defer func() {

@@ -75,8 +75,9 @@ func (j *Journal) putLazy(c change, after slot) {
 	}
 }
 
-// queueLazy queues a change that no caller waits for, as putLazy does, but waits for a commit if too much is queued. If that commit is not written,
-// the change is queued again, and this is no error. The caller holds mu; queueLazy unlocks it.
+// queueLazy queues a change that no caller waits for, as putLazy does, but waits for a commit if too much is queued. If that commit is not written, the change
+// is queued again, and this is no error. after is the record's slot (the small part kept in memory) after the change. The caller holds mu; queueLazy unlocks
+// it.
 func (j *Journal) queueLazy(c change, after slot) error {
 	j.putLazy(c, after)
 	if len(j.lazy.changes) > lazyMax || j.lazy.bytes > lazyBytesMax {
@@ -177,9 +178,9 @@ func (j *Journal) waitForJoiners(wait time.Duration) {
 	j.waiters.full = nil
 }
 
-// take makes b the batch (the changes of one commit) that is committed, and an empty batch the one for new changes. Changes without a waiting caller join b
-// if their time has come or there are many. It computes the state entry of the commit: digest, number of records and last Seq as the file will have them.
-// The caller holds mu.
+// take makes b the batch (the changes of one commit) that is committed, and an empty batch the one for new changes. Changes without a waiting caller join b if
+// their time has come or there are many. It computes the state entry of the commit as the file will have it: the digest (a sum over all records that finds
+// damage), the number of records and the last Seq. The caller holds mu.
 func (j *Journal) take(b *batch) {
 	if j.lazyDue || len(j.lazy.changes) >= lazyJoin {
 		for i := range j.lazy.changes {

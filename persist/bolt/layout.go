@@ -32,7 +32,8 @@ type names struct {
 	format, id, secret               []byte // in about
 }
 
-// newNames returns the names of the journal's buckets and special entries in the bbolt file. They are bytes, since bbolt takes those.
+// newNames returns the names of the journal's buckets and special entries in the bbolt file. intents has records as they were begun, progress their changed
+// parts, bodies the long bodies, and about the data about the file: format, id and secret. They are bytes, since bbolt takes those.
 func newNames() names {
 	return names{
 		about: []byte("oncehttp"), intents: []byte("intents"), progress: []byte("progress"), bodies: []byte("bodies"),

@@ -110,8 +110,9 @@ type listing struct {
 	overlays []overlay
 }
 
-// next reads the next records after a number (Seq) into l.page, and notes in l.seqs which numbers it has looked at; there are none at the end. It
-// holds no transaction and no lock when it returns, so that the loop body may call anything and take its time.
+// next reads the next records after a number (Seq) into l.page, and notes in l.seqs which numbers it has looked at; there are none at the end. Their queued
+// changes (l.overlays) are taken together with the view of the file. It holds no transaction and no lock when it returns, so that the loop body may call
+// anything and take its time.
 func (l *listing) next(after uint64) error {
 	j := l.j
 	clear(l.page)
@@ -148,8 +149,9 @@ func (l *listing) next(after uint64) error {
 	return l.read(v)
 }
 
-// read reads the records with the numbers in l.seqs into the page. It ends early when their bodies are enough for one page. A damaged record becomes
-// an error in the page, and the next one is read.
+// read reads the records with the numbers in l.seqs into the page; l.overlays has their queued changes. It ends early when their bodies are enough for one
+// page. A damaged record becomes an error in the page, and the next one is read. l.erased are queries for erased records, whose account and key have become
+// digests.
 func (l *listing) read(v *view) error {
 	size := 0
 	for i, seq := range l.seqs {
@@ -178,8 +180,9 @@ func (l *listing) read(v *view) error {
 	return nil
 }
 
-// candidates appends to dst the numbers (Seqs) of the records that q may select, ascending: those after after, up to last, until dst is full. It asks
-// an index if there is one for q. The records themselves are matched later. The caller holds mu.
+// candidates appends to dst the numbers (Seqs) of the records that q may select, ascending: those after after, up to last, until dst is full. It asks an index
+// if there is one for q: by key, or by the fingerprint in q.Unresolved, of records whose end a caller without a key may still have to hear. The records
+// themselves are matched later. The caller holds mu.
 func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64) []uint64 {
 	var list []uint64
 	switch {
@@ -219,9 +222,9 @@ func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 	return slices.Compact(list)
 }
 
-// kinds returns the kinds of records that q may select, as memory knows them: by state, by due time, and by the marks for an unresolved end or an owed result.
-// Final ones are of two kinds, as kept marks those that no ordinary sweep changes any more. A listing reads records of these kinds only, and tests each with
-// Query.Match.
+// kinds returns the kinds of records that q may select, as memory knows them: by state, by due time, and by the marks for an unresolved end (a caller without
+// a key may still have to hear it) or an owed result (Config.OnResult has to). Final ones are of two kinds, as kept marks those that no ordinary sweep changes
+// any more. A listing reads records of these kinds only, and tests each with Query.Match.
 func kinds(q *persist.Query) which {
 	w := which{unresolved: q.AnyUnresolved, owed: q.Owed, bounded: !q.DueBy.IsZero(), by: dueAt(q.DueBy)}
 	if len(q.States) == 0 {

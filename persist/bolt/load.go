@@ -153,8 +153,8 @@ func isFormat(format string) bool {
 	return ok && err == nil
 }
 
-// loadProgress enters one entry of the bucket of progress (the changed parts of records) into memory, when a journal is opened. All of them are
-// entered before the first intent, so that each record is indexed once, as it is now.
+// loadProgress enters one entry of the bucket of progress (the changed parts of records) into memory, when a journal is opened. All of them are entered before
+// the first intent (a record as it was begun), so that each record is indexed once, as it is now.
 func (j *Journal) loadProgress(key, value []byte) error {
 	seq := binary.BigEndian.Uint64(key)
 	progress, sum, err := open(value, kindProgress, seq)
@@ -213,8 +213,8 @@ const (
 	loadBatches = 8
 )
 
-// newLoader starts a goroutine that fills the indexes while the caller reads on. n is the expected number of records. The caller must call end, also
-// after an error.
+// newLoader starts a goroutine that fills the indexes while the caller reads on. They hand records over in batches: full ones by one channel, and emptied ones
+// back by the other. n is the expected number of records. The caller must call end, also after an error.
 func (j *Journal) newLoader(n uint64) *loader {
 	l := &loader{j: j, full: make(chan []loaded, loadBatches), empty: make(chan []loaded, loadBatches), done: make(chan struct{})}
 	for range loadBatches {
@@ -295,8 +295,8 @@ func (l *loader) enter(one loaded) {
 	}
 }
 
-// enterLoaded enters a record into the indexes, when a journal is opened. If it has changed since it was begun, its progress was loaded before, and
-// counts in place of the one in the intent.
+// enterLoaded enters a record into the indexes, when a journal is opened. If it has changed since it was begun, its progress was loaded before, and counts in
+// place of the one in the intent. The index of unresolved records has those whose end a caller without a key may still have to hear.
 func (j *Journal) enterLoaded(l *loaded) {
 	s := l.slot
 	if later, changed := j.slots.get(l.seq); changed {

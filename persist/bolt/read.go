@@ -56,9 +56,8 @@ func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
 // read returns the record of a Seq present in memory. The caller holds mu; read gives it up. After errAgain nothing was read: read has waited for a commit,
 // the record may be gone by now, and the caller looks for it again.
 //
-// The transaction begins under mu, together with a look at the queues, so the two fit: a record is read as it was at this moment.
+// The transaction begins under mu, together with a look at the record's queued changes (o), so the two fit: a record is read as it was at this moment.
 func (j *Journal) read(seq uint64) (persist.Record, error) {
-	// The overlay and the transaction are taken under one hold of mu, so they fit.
 	o := j.overlay(seq)
 	if b := j.unreadable(seq, &o); b != nil {
 		_ = j.unlockAndAwait(b)
@@ -106,8 +105,9 @@ type view struct {
 	size              int64         // no body is longer
 }
 
-// view begins a read transaction. It sees the file as the last commit has left it, synced or not; changes that are queued or being written must be
-// laid over it (overlay). If another program has overwritten the file, the journal is broken from then on. The caller holds mu, and must call end.
+// view begins a read transaction, with readers of the buckets of intents (records as they were begun), progress (their changed parts) and bodies. It sees the
+// file as the last commit has left it, synced or not; changes that are queued or being written must be laid over it (overlay). If another program has
+// overwritten the file, the journal is broken from then on. The caller holds mu, and must call end.
 func (j *Journal) view() (v *view, err error) {
 	if j.readOnly {
 		return j.pages.view(), nil
@@ -214,8 +214,8 @@ func (t *sequentialReader) place(from uint64, key, value []byte, err error) {
 	}
 }
 
-// queued reports whether some change of a record is not in the file yet, or may not be. The caller holds
-// mu.
+// queued reports whether some change of a record is not in the file yet, or may not be. There are three queues: the commit under way, the next one, and the
+// changes that no caller waits for (lazy). The caller holds mu.
 func (j *Journal) queued(seq uint64) bool {
 	return j.committing != nil && j.committing.get(seq) != nil || j.collecting.get(seq) != nil || j.lazy.get(seq) != nil
 }
@@ -240,8 +240,9 @@ func (j *Journal) wrap(err error) error {
 	return fmt.Errorf("persist/bolt: %s: %w", j.path, err)
 }
 
-// readMatch reads one record in a transaction, with its queued changes (o) on top. With a q, it reads only as far as needed to decide if q selects
-// the record; matches is false if not. The record is the caller's: nothing of it points into the file.
+// readMatch reads one record in a transaction, with its queued changes (o) on top. A record has two encoded parts, the intent (frozen by Begin) and the
+// progress (changeable). With a q, it reads only as far as needed to decide if q selects the record; matches is false if not. The record is the caller's:
+// nothing of it points into the file.
 //
 // Errors: persist.ErrCorrupt, also for damage on which bbolt panics, and for an unreadable page.
 func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.Record, matches bool, err error) {
@@ -304,8 +305,8 @@ func readUsed(entry []byte, seq uint64, q *persist.Query) (rec persist.Record, m
 	return rec, true, nil
 }
 
-// entry returns the entry of a record in the bucket of intents, from its queued changes (o) or else from the file. It points there, and is valid until
-// the transaction ends.
+// entry returns the entry of a record in the bucket of intents (records as they were begun), from its queued changes (o) or else from the file. It points
+// there, and is valid until the transaction ends.
 func (v *view) entry(seq uint64, o *overlay) ([]byte, error) {
 	// A queued entry is newer than that of the file.
 	if o.intent != nil {
@@ -314,8 +315,8 @@ func (v *view) entry(seq uint64, o *overlay) ([]byte, error) {
 	return v.intents.get(seq)
 }
 
-// entries returns the two encoded parts of a record, intent and progress, from its entry, its queued changes (o) and the file. They point there, and
-// are valid until the transaction ends.
+// entries returns the two encoded parts of a record, intent (frozen by Begin) and progress (changeable), from its entry, its queued changes (o) and the file.
+// The entry has a progress of its own, for a record that has not changed since. They point there, and are valid until the transaction ends.
 // Errors: persist.ErrCorrupt.
 func (v *view) entries(entry []byte, seq uint64, o *overlay) (intent, progress []byte, err error) {
 	intent, progress, _, err = openIntent(entry, seq)
@@ -334,8 +335,9 @@ func (v *view) entries(entry []byte, seq uint64, o *overlay) (intent, progress [
 	return intent, progress, err
 }
 
-// match reports whether q selects a record, by the few fields of its encoded parts that a query needs: most records of a listing are decided without
-// decoding them whole. The Needs of q are left to the caller. The account and the key are copied only if q asks for them.
+// match reports whether q selects a record, by the few fields of its encoded parts (intent, frozen by Begin, and progress, changeable) that a query needs:
+// most records of a listing are decided without decoding them whole. The Needs of q (requirements on a client) are left to the caller. The account and the key
+// are copied only if q asks for them.
 func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) {
 	i, err := codec.PeekIntent(intent)
 	if err != nil {
@@ -361,8 +363,8 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 	return rest.Match(&head), nil
 }
 
-// readBodies reads the bodies stored in pieces, outside of the record's entries, into rec. request and answer have their lengths (zero: none) and
-// checksums. A body that is queued and not yet in the file is taken from o.
+// readBodies reads the bodies stored in pieces, outside of the record's entries, into rec. request and answer have their lengths (zero: none) and checksums.
+// An answer that is queued and not yet in the file is taken from o. A queued body of a request is not read here: unreadable makes readers wait for its commit.
 func (v *view) readBodies(rec *persist.Record, request, answer codec.Outside, o *overlay) (err error) {
 	if request.Len > 0 {
 		if rec.Body, err = v.readBody(rec.Seq, partRequest, request); err != nil {

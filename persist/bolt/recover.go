@@ -158,7 +158,7 @@ func (j *Journal) reached(txid uint64) bool {
 	return !valid || m.txid >= txid
 }
 
-// reset empties the memory for another attempt at loading it.
+// reset empties the memory (slots and indexes of records, and the numbers over all) for another attempt at loading it.
 func (j *Journal) reset() {
 	j.slots, j.ids, j.unresolved, j.accounts = newSlots(), newIDTable(0), newIndex(), accounts{}
 	j.seq, j.bodies = 0, 0

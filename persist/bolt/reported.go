@@ -82,9 +82,9 @@ func (j *Journal) noneUnreported(id persist.ID) (bool, error) {
 	return seq == 0 || j.ids.only(hash, seq) && !s.is(slotUnreported), nil
 }
 
-// replaceFinal queues a new progress (the changeable part of a record) for the final record with rec's ID and revision. Nobody waits for its commit.
-// done is false, and nothing is changed, if the record has another revision by now, or if a change of it was queued: replaceFinal has waited for that
-// one, and the caller must read the record again.
+// replaceFinal queues a new progress (the changeable part of a record) for the final record with rec's ID and revision. Nobody waits for its commit. done is
+// false if nothing is changed: the record has another revision by now, or a change of it was queued. replaceFinal has waited for that one. Without an error
+// the caller must read the record again then.
 func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 	read := rec.Revision
 	rec.Revision++
@@ -109,7 +109,7 @@ func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 	s.mark(slotChanged, true)
 	s.mark(slotUnreported, rec.Unreported)
 	s.mark(slotOwed, rec.Owed())
-	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
+	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved()) // whether a caller without a key may still have to hear its end
 	j.slots.set(c.seq, s)
 	return true, j.queueLazy(c, s)
 }

@@ -47,7 +47,7 @@ const (
 // packed returns the part of the slot (a record's entry in memory) that is kept for every record. The rest is kept for unfinished ones only.
 func (s slot) packed() packed { return packed{s.rev, s.intentSum, s.progressSum, s.flags} }
 
-// is reports whether any of these flags is set.
+// is reports whether any of these flags of the slot (the small part of a record kept in memory) is set.
 func (s slot) is(flag uint32) bool { return s.flags&flag != 0 }
 
 // unresolved reports whether a caller without a key may still have to hear the record's end: its key was generated, and it is unfinished, or no caller was
@@ -285,8 +285,8 @@ func masked(set, bit uint64, on bool) uint64 {
 	return set &^ bit
 }
 
-// contribution returns a record's part of the journal's digest, the sum over all records, which finds damage. It changes whenever an entry of the
-// record changes, and needs no order.
+// contribution returns a record's part of the journal's digest, the sum over all records, which finds damage. It is made of the checksums of the record's
+// entries: it changes whenever one of them does. The sum needs no order. slotChanged says that the record has a second entry, for its changes.
 func (s packed) contribution(seq uint64) uint64 {
 	sum := mix(mix(seq<<1) ^ uint64(s.intentSum))
 	if s.flags&slotChanged != 0 {

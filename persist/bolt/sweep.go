@@ -123,7 +123,7 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	entry, err := view.entry(seq, &overlay{})
+	entry, err := view.entry(seq, &overlay{}) // nothing of it is queued
 	if err != nil {
 		return decision{}, false, err
 	}
@@ -268,7 +268,7 @@ func (j *Journal) applyDecisions(decisions []decision) (int, error) {
 		if c.drop {
 			j.removeSlot(c.seq, c.before, c.keys)
 		} else {
-			j.index(c.keys, c.seq, c.before.unresolved(), decisions[i].next.unresolved())
+			j.index(c.keys, c.seq, c.before.unresolved(), decisions[i].next.unresolved()) // by the end that a caller may have to hear
 			j.slots.set(c.seq, decisions[i].next)
 			j.move(&c, decisions[i].account) // nothing, unless the text of the record was erased
 		}

@@ -37,8 +37,9 @@ func (j *Journal) undo(b *batch) {
 	}
 }
 
-// restore undoes one change in memory, after its commit has failed and nothing was written. A new record goes, and any other has its slot and its
-// places in the indexes as before. The caller holds mu.
+// restore undoes one change in memory, after its commit has failed and nothing was written. A new record goes, and any other has its slot (what memory knows
+// of it) and its places in the indexes as before. The index of unresolved records has those whose end a caller without a key may still have to hear. The
+// caller holds mu.
 func (j *Journal) restore(c *change) {
 	now, exists := j.slots.get(c.seq)
 	if c.fresh {
@@ -58,8 +59,8 @@ func (j *Journal) restore(c *change) {
 	j.index(c.keys, c.seq, was, c.before.unresolved())
 }
 
-// requeue queues a change without a waiting caller again, after the commit with it has failed. It does so only if undo has left the record as it was
-// before this change. The caller holds mu.
+// requeue queues a change without a waiting caller again, after the commit with it has failed. It does so only if undo has left the record's slot in memory as
+// it was before this change. The caller holds mu.
 func (j *Journal) requeue(c change) {
 	s, found := j.slots.get(c.seq)
 	if !found || s != c.before {

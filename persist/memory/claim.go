@@ -112,8 +112,8 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 	return held, at, nil
 }
 
-// DueTimes implements [persist.DueTimes]: the first due time of the pending records of each origin with the same needs. It looks at every record, as
-// a listing does: this journal is for tests.
+// DueTimes implements [persist.DueTimes]: the first due time of the pending records of each origin with the same needs (the requirements on a client). Next is
+// the first one after q.DueBy. It looks at every record, as a listing does: this journal is for tests.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -90,8 +90,9 @@ func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64
 	return found, next, nil
 }
 
-// candidates returns the entries that q may select with a number (Seq) above after, oldest first. They are part of the journal's own slice, not to be
-// changed, or a new one made from an index. The caller holds mu.
+// candidates returns the entries that q may select with a number (Seq) above after, oldest first. Two indexes help: of results owed to Config.OnResult, and,
+// by fingerprint, of records whose end a caller without a key may still have to hear. The entries are part of the journal's own slice, not to be changed, or a
+// new one made from an index. The caller holds mu.
 func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	bySeq := func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) }
 	entries := j.order
@@ -109,8 +110,8 @@ func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	return entries[from:]
 }
 
-// match reports whether q selects the entry. The record is decoded only if q asks for its needs, since all other conditions are about fields of the entry. A
-// damaged record counts as selected then, so that the caller decodes it and reports the error.
+// match reports whether q selects the entry. The record is decoded only if q asks for its needs (the requirements on a client), since all other conditions are
+// about fields of the entry. A damaged record counts as selected then, so that the caller decodes it and reports the error.
 func (e *entry) match(q *persist.Query) bool {
 	if q.Needs != "" {
 		rest := *q

@@ -220,7 +220,7 @@ func (e *entry) set(rec *persist.Record, progress []byte) {
 	e.progress = append(e.intent[len(e.intent):], progress...)
 }
 
-// record decodes the entry. The record shares no memory with it.
+// record decodes the entry's two parts: the intent, frozen by Begin, and the progress, which may change. The record shares no memory with it.
 func (e *entry) record() (persist.Record, error) {
 	rec := persist.Record{Seq: e.seq}
 	_, err := codec.DecodeIntent(e.intent, &rec)

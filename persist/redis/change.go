@@ -154,11 +154,11 @@ func (j *Journal) replace(ctx context.Context, rec *persist.Record, s script, se
 		return j.failed(err)
 	}
 	ended, over := scores(rec)
-	var shorter []byte // an intent without the request
+	var shorter []byte // an intent (the part frozen by Begin) without the request
 	if rec.RequestDropped {
 		shorter = e.intent
 	}
-	renewed := "" // only a seal renews needs
+	renewed := "" // only a seal renews needs, the requirements on a client
 	if rec.SealedNeeds != "" {
 		renewed = needsHash(rec.SealedNeeds)
 	}

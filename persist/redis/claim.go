@@ -131,8 +131,8 @@ func (c *claiming) fill(ctx context.Context, n int) error {
 	})
 }
 
-// take reads the records that refs name (bucket and id of each). It claims those that the query selects and nobody has a lease of, and adds them to
-// c.claimed. A damaged one is left out, and its error is kept in c.damaged.
+// take reads the records that refs name (bucket and id of each). It claims those that the query selects and nobody has a lease of, and adds them to c.claimed.
+// One that cannot be read is left out; the error of a damaged one is kept in c.damaged.
 func (c *claiming) take(ctx context.Context, refs []ref) error {
 	chunk, err := c.j.fetch(ctx, refs)
 	if err != nil {
@@ -163,8 +163,8 @@ func (c *claiming) free(rec *persist.Record) bool {
 	return rec.State == persist.StatePending && !rec.NextAttempt.After(c.now) && !rec.Leased("", c.now) && c.q.Match(rec)
 }
 
-// lease writes the lease into those records of the chunk that have not changed since they were read, by one script for each bucket (a part of the journal).
-// ours has the ids of the records that this claim now has.
+// lease writes the lease into those records of the chunk (just read) that have not changed since they were read, by one script for each bucket (a part of the
+// journal). ours has the ids of the records that this claim now has.
 func (c *claiming) lease(ctx context.Context, chunk []found) (ours map[string]bool, err error) {
 	begin := append(append(seconds(c.now), c.owner), seconds(c.until)...)
 	parts := byBucket{}

@@ -101,7 +101,8 @@ func (e *entry) encode(rec *persist.Record) {
 // the record has its own write.
 func (e *entry) token() []byte { return e.head[16 : 16+tokenSize] }
 
-// record decodes the entry, and checks its bodies against their checksums. The record shares no memory with others.
+// record decodes the entry, and checks its bodies against their lengths and checksums: intent has those of the request, progress those of the answer. The
+// record shares no memory with others.
 // Errors: persist.ErrCorrupt; *persist.UnreadError with persist.ErrNewer for a record of a later version.
 func (e *entry) record(b *bucket) (persist.Record, error) {
 	rec, intent, progress, err := e.withoutBodies(b)
@@ -182,7 +183,8 @@ func (e *entry) unread(b *bucket, format int) error {
 		Err: fmt.Errorf("%w: account %q, key %q has format %d", persist.ErrNewer, clear.Account, clear.Key, format)}
 }
 
-// needsOf returns the text of the record's needs, by which claims choose. A record of another format cannot be read: its needs are the format alone.
+// needsOf returns the text of the record's needs (the requirements on a client that sends it, such as a credential), by which claims choose. A record of
+// another format cannot be read: its needs are the format alone.
 func (e *entry) needsOf(rec *persist.Record) string {
 	if format := e.format(); format != persist.Format {
 		return strconv.Itoa(format)

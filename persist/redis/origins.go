@@ -140,8 +140,9 @@ func placesIn(answer goredis.Cmder) (places []goredis.Z, err error) {
 	return places, err
 }
 
-// turns returns the turns of the groups selected by q, of each bucket. A group is the records of one account, origin and needs. Its turns are the pending
-// record without a lease that is due first, and those whose lease is over. An unreadable record does not hide the others of its group: it is passed over.
+// turns returns the turns of the groups selected by q, of each bucket. A group is the records of one account, origin and needs (the requirements on a client).
+// Its turns are the pending record without a lease that is due first, and those whose lease is over. An unreadable record does not hide the others of its
+// group: it is passed over.
 func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([]turn, error) {
 	q = &persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, Needs: q.Needs}
 	over := map[*bucket][]any{} // ids to pass over
@@ -160,8 +161,8 @@ func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([
 	}
 }
 
-// selected returns the turns that q selects. A turn is a record of a group that is due first; a group is the records of one account, origin and needs, and
-// t.rec has the account and origin alone.
+// selected returns the turns that q selects. A turn is a record of a group that is due first; a group is the records of one account, origin and needs (the
+// requirements on a client). t.rec has the account and origin alone, and t.needs the text of the needs.
 func selected(q *persist.Query, all []turn) (turns []turn) {
 	accounts := *q
 	accounts.Needs = ""
@@ -213,9 +214,9 @@ func (b *bucket) turnOf(place, sec, nano any) (turn, error) {
 	return turn{ref: ref{bucket: b, id: p[placeSize:]}, group: p[:groupSize], at: time.Unix(secs, nanos).UTC()}, nil
 }
 
-// identify fills in the names of the groups: the origin, account and needs common to a group's records. It reads one record of each group that this
-// process has not met. If that is damaged, its ID goes into over; if it is damaged or has gone, known is false, and the caller asks for the turns
-// again.
+// identify fills in the names of the groups: the origin, account and needs (the requirements on a client) common to a group's records. It reads one record of
+// each group that this process has not met. If that is damaged, its id goes into over; if it is damaged or has gone, known is false, and the caller asks for
+// the turns again.
 func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]any) (known bool, err error) {
 	var refs []ref
 	var groups []string
@@ -247,8 +248,9 @@ func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]a
 	return known, nil
 }
 
-// groupNames reads the names of a group, the account, origin and needs common to its records, from one of its entries. ok is false if the entry is damaged.
-// Of the needs of an entry of another format only the format is known, whatever their hash is.
+// groupNames reads the names of a group, the account, origin and needs (the requirements on a client) common to its records, from one of its entries. group
+// has hashes of the three. ok is false if the entry is damaged, or its hashes are others. Of the needs of an entry of another format only the format is known,
+// whatever their hash is.
 func (e *entry) groupNames(group string) (names groupNames, ok bool) {
 	var rec persist.Record
 	if e.format() != persist.Format {

@@ -32,7 +32,7 @@ type shelf struct {
 }
 
 // Sweep implements [persist.Journal]: it returns the number of records that it has changed or removed. If l.Now is zero it takes the time from the server's
-// clock. Each step is one script, and passes over records changed since they were read.
+// clock. It goes through a few indexes (shelves) of ended records. Each step is one script, and passes over records changed since they were read.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if l.Max <= 0 {
 		l.Max = sweepMax

@@ -76,7 +76,8 @@ func (e *entry) unpack(b *bucket, rec *persist.Record) (outer []byte, err error)
 // signed returns a signed number from n, the unsigned one that binary.Uvarint reads where binary.AppendVarint has written it: its lowest bit is the sign.
 func signed(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
-// usedID returns the ID in the place of the erased one of a used key, made of its id. The unnamed account stays unnamed.
+// usedID returns the ID of a used key (the rest of an erased record), made of its id, its place in the bucket. Its account and key are gone. The unnamed
+// account stays unnamed.
 func usedID(id string) persist.ID {
 	made := persist.ID{Key: usedkey.Prefix + hex.EncodeToString([]byte(id[:keyHash]))}
 	if unnamed := sha256.Sum256(nil); id[keyHash:] != string(unnamed[:accountHash]) {

@@ -26,8 +26,9 @@ type times struct {
 	s     *Sealer
 }
 
-// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin with the same needs. The needs of a sealed
-// record are encrypted, differently by each key: the journal below is asked for all forms of them, and the needs in its results are decrypted.
+// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin with the same needs (the requirements on a
+// client). The needs of a sealed record are encrypted, differently by each key: the journal below is asked for all forms of them, and the needs in its results
+// are decrypted.
 func (t times) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	below := []string{""}
 	if q.Needs != "" {
