@@ -109,8 +109,8 @@ func beginning(prefix string, more int) goredis.ZRangeArgs {
 	return goredis.ZRangeArgs{ByLex: true, Start: "[" + prefix, Stop: "[" + prefix + strings.Repeat("\xff", more)}
 }
 
-// bound starts a listing by number, up to the highest number given out. It chooses the smallest index that has all records of the query. From then on no
-// bucket gives out a lower number. So all records up to it are there to be read, and a listing continued after the last of them misses none.
+// bound starts a listing by number, up to the highest number given out. From then on no bucket gives out a lower one. So all records up to it are there to be
+// read, and a listing continued after the last of them misses none. It reads the smallest index that has all records of the query.
 func (l *listing) bound(ctx context.Context) error {
 	last, err := l.j.lastNumber(ctx)
 	if err != nil {
