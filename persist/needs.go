@@ -45,7 +45,8 @@ func (r *Record) Needs() Needs {
 		return ParseNeeds(r.SealedNeeds)
 	}
 	return Needs{
-		Format: Format, Authorize: len(r.Omitted) > 0, Credential: needOf(r.Credential), Region: needOf(r.Region),
+		Format: Format, Authorize: len(r.Omitted) > 0, // a credential left out of the record
+		Credential: needOf(r.Credential), Region: needOf(r.Region),
 		Profile: needOf(r.Profile), Version: needOf(r.ProfileVersion),
 	}
 }

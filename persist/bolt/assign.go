@@ -126,8 +126,8 @@ func (j *Journal) stands(rec *persist.Record) error {
 	return nil
 }
 
-// removeMoved takes the old IDs of moved records out of the index in memory. A moved record has another account, and so another ID. b has the changes of a
-// commit that has succeeded: until then both IDs find the record. The caller holds mu.
+// removeMoved takes the old IDs of moved records out of the index in memory. A moved record has another ID: it has got another account, or was erased. b has
+// the changes of a commit that has succeeded: until then both IDs find the record. The caller holds mu.
 func (j *Journal) removeMoved(b *batch) {
 	for i := range b.changes {
 		if c := &b.changes[i]; c.moved && c.was != c.keys.id {

@@ -14,7 +14,7 @@ type change struct {
 
 	lazy bool // no caller waits for it, and readers may see it before it is durable
 
-	moved bool   // the record has another account
+	moved bool   // the record has another ID: another account, or it was erased
 	was   uint64 // hash of its ID before this
 
 	// Used by undo.
@@ -75,7 +75,7 @@ func (q *queue) get(seq uint64) *change {
 // it, or none. A removal of the record replaces all of c, but for the facts that an undo needs. The result counts as lazy (nobody waits for it) only if both
 // do.
 func (c *change) merge(later change) {
-	if later.moved { // the record has got another account; was is the hash of its ID before
+	if later.moved { // the record has another ID; was is the hash of the one before
 		c.moved, c.was, c.keys = true, later.was, later.keys
 	}
 	if later.drop {
@@ -114,7 +114,7 @@ type batch struct {
 	forgotten       uint64
 	forgottenDigest uint64
 
-	moved bool // it gives some record another account
+	moved bool // it gives some record another ID
 
 	fact *fact // the fact it writes; nil: none
 }

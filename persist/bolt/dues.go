@@ -192,7 +192,8 @@ func (c *chunk) setDue(bit uint64, open bool, v *slot) {
 	}
 }
 
-// dueBy returns the unfinished records of a chunk (64 neighbouring records) that are due by a time, as a set: bit i is the i-th record of the chunk.
+// dueBy returns the unfinished records of a chunk (64 neighbouring records) that are due by a time, as a set: bit i is the i-th record of the chunk. dues.at
+// has the due times of the records in open, in the order of their bits.
 func (c *chunk) dueBy(by int64) (due uint64) {
 	if c.open == 0 || c.dues.first > by {
 		return 0

@@ -33,7 +33,7 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	j.mu.Lock()
 	last, erases := j.seq, j.erases
 	// Asked before every operation without a key, and nearly always in vain.
-	none := j.noneUnresolved(&q) && j.usable() == nil
+	none := j.noneUnresolved(&q) && j.usable() == nil // else listed yields the error
 	j.mu.Unlock()
 	if none {
 		return nothing

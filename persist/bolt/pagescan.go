@@ -38,8 +38,8 @@ const readMax = 1 << 20
 // depthMax bounds a tree's depth, far above the need of 2^64 entries.
 const depthMax = 48
 
-// newScanner returns a scanner of the file's pages, as of the commit with the meta page m. It reads them without bbolt. Errors: persist.ErrCorrupt,
-// if the file is too short for it.
+// newScanner returns a scanner of the file's pages, as of the commit with the meta page m, without bbolt. seen has a bit for each page that was read as a part
+// of some tree; buf is memory for reads. Errors: persist.ErrCorrupt, if the file is too short for the pages of this commit.
 func newScanner(f io.ReaderAt, size int64, m meta) (*scanner, error) {
 	if m.pages < 2 || m.pages > uint64(size)/uint64(m.pageSize) {
 		return nil, fmt.Errorf("%w: it has %d bytes and should have %d pages of %d", persist.ErrCorrupt, size, m.pages, m.pageSize)

@@ -100,8 +100,8 @@ type slots struct {
 // newSlots returns a set without slots, ready for the loading of a journal.
 func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}, tally: newTally()} }
 
-// get returns the slot of a record: all that memory has of it. found is false if there is no such record. A slot is kept in two parts, one for every
-// record, and one for unfinished ones.
+// get returns the slot of a record: all that memory has of it. found is false if there is no such record. The upper bits of a Seq choose the chunk, the lower
+// six the slot in it. A slot is kept in two parts, one for every record, and one (dues) for unfinished ones, in the order of their bits in open.
 func (s *slots) get(seq uint64) (v slot, found bool) {
 	c := s.chunks[seq>>6]
 	if c == nil || c.used&(1<<(seq&63)) == 0 {

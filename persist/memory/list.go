@@ -21,7 +21,7 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	ended := ctx.Err() != nil // a nil ctx panics here, with nothing held
 	j.mu.Lock()
 	last := j.seq
-	none := j.noneUnresolved(&q) && j.open && !ended
+	none := j.noneUnresolved(&q) && j.open && !ended // else listed yields the error
 	j.mu.Unlock()
 	if none {
 		return func(func(persist.Record, error) bool) {}

@@ -69,8 +69,8 @@ func (b *box) sealFrozen(sealed, rec *persist.Record) {
 	}
 }
 
-// dropRequest adds the data frozen by Begin to an encrypted change that drops the body of the request: the journal below writes these anew then. k is
-// the key of the record's Begin.
+// dropRequest adds the data frozen by Begin to an encrypted change that drops the body of the request: the journal below writes these anew then. k is the key
+// of the record's Begin. They are encrypted with it, and so the record names it (CarrierName) as before.
 func (k *key) dropRequest(sealed, rec *persist.Record) error {
 	box, err := k.newBox(sealed.ID, rec.Created)
 	if err != nil {
