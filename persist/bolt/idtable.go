@@ -79,8 +79,9 @@ func (t *idTable) remove(hash, seq uint64) {
 	}
 }
 
-// find returns the number (Seq) of a record under this hash of an ID, but none of known; 0 if there is no other. IDs can share a hash: if the record is not
-// the wanted one, the caller adds its number to known and asks again.
+// find returns the number (Seq) of a record under this hash of an ID, but none of known; 0 if there is no other. A place of the table has the number and some
+// bits of the hash, the tag. IDs can share these: if the record is not the wanted one, the caller adds its number to known and asks again. far has the numbers
+// too large for a place.
 func (t *idTable) find(hash uint64, known []uint64) uint64 {
 	s, tag := t.shard(hash), tagOf(hash)
 	for at := range s.run(tag) {

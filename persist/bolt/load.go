@@ -85,8 +85,8 @@ func (j *Journal) loadRecords(s *scanner, r root, n uint64) error {
 	return err
 }
 
-// loadBodies reads the bucket of bodies when a journal is opened. If full is set, it reads each piece, and returns the digest of all. Else it only
-// checks the shape of the tree, and returns recorded: the digest in the file.
+// loadBodies reads the bucket of bodies when a journal is opened. If full is set, it reads each piece, and returns the digest of all, a sum that finds damage.
+// Else it only checks the shape of the tree, and returns recorded: the digest in the file.
 func loadBodies(s *scanner, b bucket, recorded uint64, full bool) (digest uint64, err error) {
 	if !full {
 		return recorded, s.bucket(b, pieceKeySize, nil)

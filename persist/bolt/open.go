@@ -102,7 +102,7 @@ func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 // finishOpen changes names and mode of the opened file: it removes a second name left by an interrupted creation, makes the names durable, and takes
 // away the access of others. It is called once the journal was accepted: a refused file stays as it is.
 func (j *Journal) finishOpen(f *os.File, info fs.FileInfo) (err error) {
-	if j.protected {
+	if j.protected { // it may not be written to
 		return nil
 	}
 	removeSecondName(j.path, f)

@@ -161,8 +161,8 @@ func (s *slots) owe(c *chunk, bit uint64, is bool) {
 	c.owed = masked(c.owed, bit, is)
 }
 
-// enter adds a chunk's number to the order. While a journal is loaded the numbers come in the order of the
-// file. Afterwards they ascend, except after an undone removal: then the number is still in its place.
+// enter adds a chunk's number to the order. While a journal is loaded (until settled) the numbers come in the order of the file. Afterwards they ascend,
+// except after an undone removal: then the number is still in its place, or gets it back.
 func (s *slots) enter(n uint64) {
 	if !s.settled || len(s.order) == 0 || s.order[len(s.order)-1] < n {
 		s.order = append(s.order, n)

@@ -86,8 +86,8 @@ func appendTime(b []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond()))
 }
 
-// encode sets the intent (the part frozen by Begin) and the progress (the changeable part) of the entry, without the values that its head has:
-// scripts read and change the head.
+// encode sets the intent (the part frozen by Begin) and the progress (the changeable part) of the entry, without the values that its head has: scripts read
+// and change the head. The bodies are left out (a size of 0 is the largest inside): they are parts of their own.
 func (e *entry) encode(rec *persist.Record) {
 	rest := *rec
 	rest.Fingerprint, rest.Generated, rest.Created = nil, false, time.Time{}

@@ -38,7 +38,8 @@ func OpenClient(ctx context.Context, client goredis.UniversalClient, opts Option
 	return nil, fmt.Errorf("%w: there is no client", ErrOptions)
 }
 
-// atClient returns the address and credentials of the program's client, for the journal's own client: nothing else of its options is used.
+// atClient returns the address and the credentials of the program's client, for the journal's own client, and how it makes a connection (dialer, TLS, name,
+// OnConnect, ages). Nothing else of its options is used.
 func (o Options) atClient(from *goredis.Options) address {
 	own := &goredis.Options{
 		Network: from.Network, Addr: from.Addr, ClientName: from.ClientName, Dialer: from.Dialer,
@@ -51,8 +52,8 @@ func (o Options) atClient(from *goredis.Options) address {
 	return address{options: own, nodes: []string{own.Addr}}
 }
 
-// atCluster returns the address and credentials of the program's client of a cluster, for the journal's own client: nothing else of its options is
-// used.
+// atCluster returns the addresses and the credentials of the program's client of a cluster, for the journal's own client, and how it makes a connection
+// (dialer, TLS, name, OnConnect, ages). Nothing else of its options is used.
 func (o Options) atCluster(from *goredis.ClusterOptions) address {
 	own := &goredis.Options{
 		ClientName: from.ClientName, Dialer: from.Dialer,

@@ -53,8 +53,9 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return s.total, nil
 }
 
-// shelves returns the indexes of the records that the sweep may change, each with the highest score (a time) of those to be read. There can be millions of
-// tombstones of keys made by users: they are read only when they may go, unless a prune shortens their time.
+// shelves returns the indexes of the records that the sweep may change, each with the highest score (a time) of those to be read: ended records with their
+// answer, tombstones with an end that no caller was told, and tombstones of chosen keys. There can be millions of the last: they are read only when they may
+// go, unless a prune shortens their time.
 func (s *sweeping) shelves() []shelf {
 	answers, keys := shelf{expiring, s.ago(0)}, shelf{tombstones, s.ago(0)}
 	if s.l.Prune && s.l.KeepAnswer != 0 {
@@ -66,8 +67,8 @@ func (s *sweeping) shelves() []shelf {
 	return []shelf{answers, {unreported, s.ago(0)}, keys}
 }
 
-// ago returns the highest score of the records that ended at least keep ago; scores are times of ends. With a negative keep it returns one above all
-// scores.
+// ago returns the highest score of the records to be read, those with a time that lies keep or more before the present. The time is that of their end, or,
+// with a keep of 0, that of their next sweep. With a negative keep it returns one above all scores.
 func (s *sweeping) ago(keep time.Duration) string {
 	if keep < 0 {
 		return "+inf"
