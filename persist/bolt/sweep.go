@@ -64,9 +64,10 @@ type decision struct {
 	account string // of an erased record
 }
 
-// decide reads the next final records with a number (Seq) above after, at most sweepMax, and decides about each: delete it, make a tombstone of it, or leave
-// it. It returns the numbers it has looked at, and the changes to be made; the last number is the place to go on from. It looks only at the file: a record
-// finished since is left to the next Sweep. A damaged record stays, for a person to look at.
+// decide reads the next final records with a number (Seq) above after, at most sweepMax, and decides about each: delete it, make a tombstone of it (its key is
+// remembered, its content goes), or leave it. w has the kinds of records to look at. It returns the numbers it has looked at, and the changes to be made; the
+// last number is the place to go on from. It looks only at the file: a record finished since is left to the next Sweep. A damaged record stays, for a person
+// to look at.
 func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time) ([]uint64, []decision, error) {
 	j.mu.Lock()
 	if err := j.usable(); err != nil {
@@ -90,7 +91,7 @@ func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time
 	var decisions []decision
 	outside := 0
 	for i, seq := range seqs {
-		if before[i] == (slot{}) {
+		if before[i] == (slot{}) { // queued, or gone
 			continue
 		}
 		if before[i].is(slotOutside) {

@@ -179,7 +179,7 @@ func (d *Disk) Do(c *Call, r *rand.Rand) {
 		case f == nil && c.Create:
 			f = &file{}
 			d.move(move{dir: path.Dir(name), name: name, file: f})
-		case f == nil:
+		case f == nil: // names has files only: this is a directory
 			d.open[c.FD] = opened{dir: name}
 			return
 		}
