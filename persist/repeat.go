@@ -10,20 +10,26 @@ import (
 // See [Record.CheckRepeat].
 var ErrTaken = errors.New("persist: the key is taken")
 
-// CheckRepeat is for a transaction that began rec and was given r instead, begun before. It returns nil if the transaction may be committed. Then r is as
-// good as rec would be, as after a commit with a lost answer. Such an r is the same request. Either it is pending and enqueued, so that Run sends it, or it
-// has ended with the server's answer, or it was settled as happened. The server's answer is then a success or a 202.
+// CheckRepeat is for a transaction that began rec and was given r instead, the record that has the key already. It returns nil if the transaction may be
+// committed. Then r is as good as rec would be, as after a commit with a lost answer. Such an r is the same request. Either it is pending and enqueued, so
+// that Run sends it, or it has ended with the server's answer, or it was settled as happened. The server's answer is then a success or a 202.
 //
-// Otherwise roll back. The error matches ErrTaken and one verdict. ErrFinal: another request has the key and has ended, or the same one was refused
-// (Record.Answer) or mismatched, or an event of the API contradicts its end (Record.Evidence), or r is erased. ErrNoEffect: the same request was settled as
-// absent. ErrOutcomeUnknown: it was refused or settled as absent, and a person has begun it anew (Record.ReplacedBy), or may: no caller was told of its end
-// (Record.Told). Enqueue or DoKey of the request, after the rollback, says the end and notes that a caller knows it; a transaction cannot. Before that,
-// begin nothing under another key. ErrOutcomeUnknown, too: a later generation of the key was sent, and nothing under this one (ActSkipped). Or the requests
-// cannot be compared, since they were read with other SecretHeaders or SecretParameters. Or another request has the key. Or the same one was abandoned, is
-// held, was not sent in time, or is only run by a call of Do, which may forget it. Enqueue of the request, outside of a transaction, goes on with the last
-// two. Whatever r is, it is ErrOutcomeUnknown, too, if r was begun with other credentials than rec: r may be another account's. To tell another request from
-// a refused one, call Enqueue or DoKey after the rollback: only the first is oncehttp.ErrKeyReused. If r or rec is sealed, the error is that of
-// Record.Sealed, with ErrOutcomeUnknown: call CheckRepeat with the unsealed record.
+// Otherwise roll back. The error matches ErrTaken and one verdict:
+//   - ErrFinal: another request has the key and has ended; or the same one was refused (Record.Answer) or mismatched, or an event of the API contradicts
+//     its end (Record.Evidence); or r is erased.
+//   - ErrNoEffect: the same request was settled as absent.
+//   - ErrOutcomeUnknown: the same request was refused or settled as absent, and a person has begun it anew (Record.ReplacedBy), or may: no caller was told
+//     of its end (Record.Told). Enqueue or DoKey of the request, after the rollback, says the end and notes that a caller knows it; a transaction cannot.
+//     Before that, begin nothing under another key.
+//   - ErrOutcomeUnknown: the same request was abandoned, is held, was not sent in time, or is only run by a call of Do, which may forget it. Enqueue of the
+//     request, outside of a transaction, goes on with the last two.
+//   - ErrOutcomeUnknown: another request has the key and has not ended, or was abandoned. Or a later generation of the key (a new try under a key of its
+//     own) was sent, and nothing under this one (ActSkipped). Or the requests cannot be compared, since they were read with other SecretHeaders or
+//     SecretParameters, or belong to other scopes.
+//   - ErrOutcomeUnknown, whatever r is but erased, if r was begun with other credentials than rec: r may be another account's.
+//
+// To tell another request from a refused one, call Enqueue or DoKey after the rollback: only the first is oncehttp.ErrKeyReused. If r or rec is sealed, the
+// error is that of Record.Sealed, with ErrOutcomeUnknown: call CheckRepeat with the unsealed record.
 //
 // Begin comes first in such a transaction: a row inserted before it fails the transaction the second time, and nobody looks at r. If CheckRepeat returns
 // nil, this row stands already.
