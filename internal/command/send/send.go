@@ -136,31 +136,14 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	if cfg.KeepFields, err = session.ParseKeepFields(f.keep, nil); err != nil {
 		return err
 	}
-	if err := session.CheckMethod(method); err != nil {
-		return err
-	}
-	u, err := session.ParseTarget(target)
+	request, err := f.request(ctx, method, target, header, cfg.Profile, s)
 	if err != nil {
 		return err
 	}
-	cfg.Origins = []string{session.OriginOf(u)}
-	if err := f.setUser(header); err != nil {
-		return err
-	}
-	body, err := f.body(s.In)
-	if err != nil {
-		return err
-	}
-	if err := f.setType(header, body, cfg.Profile); err != nil {
-		return err
-	}
-	if err := session.CheckReferenced(session.NewRequest(ctx, method, u, header, body), body, cfg.Profile); err != nil {
-		return fmt.Errorf("--data: %w", err)
-	}
+	cfg.Origins = []string{session.OriginOf(request().URL)}
 	if err := terminal.CheckFolder(f.out); err != nil {
 		return err
 	}
-	request := func() *http.Request { return session.NewRequest(ctx, method, u, header, body) }
 	safe := f.key == "" && slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
 	if !safe {
 		cfg.Methods = []string{method} // a DELETE without a key gets one here too
@@ -188,6 +171,33 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	}
 	explain := func(err error) error { return explained(ctx, ses, cfg, request(), err) }
 	return terminal.JoinExit(f.send(ctx, ses, request(), explain, s), ses.Close())
+}
+
+// request checks the method, the target and the data, and returns a function that makes the request anew at each call. It adds the credentials of --user and the type of
+// the data to header. p is the profile of the API.
+func (f *sendFlags) request(ctx context.Context, method, target string, header http.Header, p *profile.Profile, s terminal.Streams) (func() *http.Request, error) {
+	if err := session.CheckMethod(method); err != nil {
+		return nil, err
+	}
+	u, err := session.ParseTarget(target)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.setUser(header); err != nil {
+		return nil, err
+	}
+	body, err := f.body(s.In)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.setType(header, body, p); err != nil {
+		return nil, err
+	}
+	request := func() *http.Request { return session.NewRequest(ctx, method, u, header, body) }
+	if err := session.CheckReferenced(request(), body, p); err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	return request, nil
 }
 
 // shapeKey replaces --key by the key that --key-uuid, --key-uuid4 or --key-short makes of it, and prints it. Without such a flag it does nothing.
