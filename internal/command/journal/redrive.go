@@ -37,13 +37,8 @@ type redriveFlags struct {
 	sums     results.SumFlags
 }
 
-// redriveCommand returns the command oncehttp journal redrive.
-func redriveCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
-	r := &redriveFlags{actFlags: actFlags{JournalFlags: f}}
-	cmd := &cobra.Command{
-		Use:   "redrive (--status N [--since WHEN] | KEY...) --reason WHY",
-		Short: "Begin refused operations once more, at the same address, after the server was mended",
-		Long: `Begin refused operations once more, under their next generation (KEY:gen=2): the same
+// redriveHelp is the help of journal redrive.
+const redriveHelp = `Begin refused operations once more, under their next generation (KEY:gen=2): the same
 bytes to the same URL, which journal resume or the program itself then sends. It is for a
 refusal by a mistake on the way or at the server that is mended now: the route at that
 address was wrong for a while and answered 404, an account was locked. It helps nothing
@@ -67,7 +62,15 @@ and what was refused anew since the run began is left alone.
 Refused is what another operation replaces already, what took effect, and what is mismatched
 or abandoned. Exit status: 0 all were begun; 1 of several some were refused, or only those
 stand that are left alone since a program may have been told; 2 the call is wrong, or its only
-KEY was refused, and nothing was begun; 3 something is unknown, or the run was broken off.`,
+KEY was refused, and nothing was begun; 3 something is unknown, or the run was broken off.`
+
+// redriveCommand returns the command oncehttp journal redrive.
+func redriveCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	r := &redriveFlags{actFlags: actFlags{JournalFlags: f}}
+	cmd := &cobra.Command{
+		Use:   "redrive (--status N [--since WHEN] | KEY...) --reason WHY",
+		Short: "Begin refused operations once more, at the same address, after the server was mended",
+		Long:  redriveHelp,
 		Example: `  oncehttp journal redrive --status 404 --since 2h --dry-run --sum /amount --journal p.db
   oncehttp journal redrive --status 404 --since 2h --where /currency=EUR --reason 'route mended' --journal p.db
   oncehttp journal redrive idemp:order:u1:o7 --told --reason 'they agree' --journal p.db`,

@@ -66,20 +66,10 @@ filtered then, with the attempts. Bodies, headers and query strings are not in i
 				return err
 			}
 			return f.WithReader(func(ses *session.Session) error {
-				if _, err := sel.know(cmd.Context(), ses); err != nil {
-					return err
-				}
-				forgot, err := notDoneSince(cmd.Context(), ses, sel, now, s.Err)
+				page, err := pageOf(cmd.Context(), ses, sel, &sums, now, s.Err)
 				if err != nil {
 					return err
 				}
-				forgot, _ = partInterrupted(forgot) // of these nothing came about
-				page, err := readPage(cmd.Context(), ses, sel, &sums, forgot, now)
-				if err != nil {
-					return err
-				}
-				page.addCommands(ses.Place)
-				page.ListRejected = listRejectedCommand(ses.Place)
 				page.Filter = filterText(cmd.Flags(), args)
 				err = terminal.WriteWhole("--out", name, 0o600, page.write)
 				if err == nil {
@@ -93,6 +83,26 @@ filtered then, with the attempts. Bodies, headers and query strings are not in i
 	sums.Bind(cmd.Flags())
 	cmd.Flags().StringVar(&name, "out", "", "the file to write")
 	return cmd
+}
+
+// pageOf reads the selected operations, with those that were rejected and not done since, into a page with the commands to copy. sums names the amount to add up; now is
+// the time from which ages count.
+func pageOf(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, now time.Time, stderr io.Writer) (*reportPage, error) {
+	if _, err := sel.know(ctx, ses); err != nil {
+		return nil, err
+	}
+	forgot, err := notDoneSince(ctx, ses, sel, now, stderr)
+	if err != nil {
+		return nil, err
+	}
+	forgot, _ = partInterrupted(forgot) // of these nothing came about
+	page, err := readPage(ctx, ses, sel, sums, forgot, now)
+	if err != nil {
+		return nil, err
+	}
+	page.addCommands(ses.Place)
+	page.ListRejected = listRejectedCommand(ses.Place)
+	return page, nil
 }
 
 // filterText returns the selection of the operations for the heading of the page: the keys and the flags, as the user wrote them.

@@ -53,13 +53,8 @@ type mockFlags struct {
 
 const scriptBytesMax = 4 << 20
 
-// Command returns the command oncehttp mock.
-func Command(s terminal.Streams) *cobra.Command {
-	f := &mockFlags{}
-	cmd := &cobra.Command{
-		Use:   "mock",
-		Short: "Serve a payment API that honours keys, breaks on demand, and counts effects",
-		Long: `Serve, until Ctrl-C, a payment API that honours idempotency keys as a profile
+// mockHelp is the help of mock.
+const mockHelp = `Serve, until Ctrl-C, a payment API that honours idempotency keys as a profile
 says, breaks on demand, and keeps a ledger of what really took effect. The first
 line on stdout is "listening on URL".
 
@@ -87,7 +82,15 @@ request. The verdict comes after --expect operations, on POST /_finish, or on
 Ctrl-C, whichever is first.
 
 Exit status: 0 ended by Ctrl-C, or the client passed; 1 the client failed; 2 the
-call is wrong, it cannot listen, or nothing was judged.`,
+call is wrong, it cannot listen, or nothing was judged.`
+
+// Command returns the command oncehttp mock.
+func Command(s terminal.Streams) *cobra.Command {
+	f := &mockFlags{}
+	cmd := &cobra.Command{
+		Use:   "mock",
+		Short: "Serve a payment API that honours keys, breaks on demand, and counts effects",
+		Long:  mockHelp,
 		Example: `  oncehttp mock --faults 'drop-after=0.2,reset=0.05,503=0.1' --seed 7
   oncehttp mock --addr 127.0.0.1:8080 --profile stripe --window 1h
   oncehttp mock --referee --addr 127.0.0.1:8080 --expect 20 --format junit --out client.xml`,
