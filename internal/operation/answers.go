@@ -36,7 +36,8 @@ func (d *Drive) Sent(v classify.Verdict, sent Sent) {
 }
 
 // Asked takes the result of a lookup by the business reference (such as an order number), after the steps AskFirst and AskDuplicate: its finding, and sent, its request.
-// asked is false for an operation without a reference: nothing was asked. After "there is none" the send begins. (Invariants 8 and 50.)
+// asked is false for an operation without a reference: nothing was asked. After "there is none" the send begins; after no clear finding, an attempt without a send is
+// counted once Check allows it. (Invariants 8 and 50.)
 func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 	if !asked {
 		finding = classify.FindingUnclear
@@ -78,7 +79,8 @@ func (d *Drive) LookedUp(v classify.Verdict, sent Sent) {
 func (d *Drive) Done() classify.Verdict { return d.verdict }
 
 // duplicateAsked takes the lookup after the answer "this business reference was used before": an earlier attempt of this operation may have used it. A final verdict v
-// ends the operation. Else the first answer counts, with v or, if nothing was asked, with its own verdict. (Invariants 4 and 50.)
+// ends the operation. Else the first answer counts, with v or, if nothing was asked, with its own verdict. The longer wait (hint) of the two answers counts.
+// (Invariants 4 and 50.)
 func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
 	hint := d.hint
 	d.count(sent)
@@ -93,8 +95,9 @@ func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
 	d.judge(v, Sent{Answer: d.own})
 }
 
-// judge adds the verdict v on an attempt to those of the attempts before: d.proof is what they prove together, d.answer the answer that counts. Then it decides the next
-// step. An answer counts even if its caller has given up meanwhile. (Invariants 8, 24, 42, 49 and 63.)
+// judge adds the verdict v on an attempt to those before: d.proof is what they prove together, d.answer the answer that counts, also if its caller has given up. Then it
+// decides the next step. Without a key at the API (op.Protected is false), classify.Once allows another send only after an unsent one. (Invariants 8, 24, 42, 49 and
+// 63.)
 func (d *Drive) judge(v classify.Verdict, sent Sent) {
 	d.unread = false
 	if d.given.OtherFacts && sent.Answer.ID != 0 {

@@ -120,7 +120,8 @@ func (d *attempting) halt(why Stop, fallback Proof) {
 	d.skip(fallback)
 }
 
-// skip ends the attempts before another send, unless fallback.Again. fallback is the proof then, unless an earlier answer is final: that one counts. (Invariant 24.)
+// skip ends the attempts before another send, unless fallback.Again. fallback is the proof then, unless an earlier answer is final: that one counts. (Invariant
+// 24.)
 func (d *attempting) skip(fallback Proof) {
 	known, earlierCounts := d.history.Add(classify.Verdict{Kind: classify.KindNotSent})
 	if known.Kind == classify.KindFinal {
@@ -152,8 +153,8 @@ type Drawn struct {
 	GivenUp   bool          // the call was given up, or is draining
 }
 
-// Drawn takes the result of the step Draw: everything that the wait for the next attempt depends on. It decides on that wait (the step Wait), or on the end of the
-// attempts if a bound of the policy, of the caller or of the key's window is reached. (Invariants 16, 28 and 48.)
+// Drawn takes the result of the step Draw: all that the wait for the next attempt depends on. It decides on that wait, or on the end of the attempts if a bound of
+// the policy, the caller or the key's window is reached. atOnce: the next attempt has other credentials, and need not wait. (Invariants 16, 28 and 48.)
 func (d *attempting) Drawn(drawn Drawn, now time.Time) {
 	p := Plan{
 		Client: &d.client, Now: now, Started: now.Add(-drawn.Elapsed), Deadline: drawn.Deadline,
@@ -184,8 +185,8 @@ func (d *attempting) Drawn(drawn Drawn, now time.Time) {
 	d.conclude()
 }
 
-// Waited takes the result of the step Wait, the wait for the next attempt. over is false if the wait was cut, since the call was given up or its client is closing
-// (draining): then the attempts end, and the operation is left as it is. (Invariant 40.)
+// Waited takes the result of the step Wait, the wait for the next attempt. over is false if the wait was cut, since the call was given up or its client is
+// closing: then the attempts end, and the operation is left as it is. (Invariant 40.)
 func (d *attempting) Waited(over bool) {
 	if over {
 		d.beginAttempt()

@@ -138,7 +138,7 @@ func newDrive(op Op, client Client, given Given) (d Drive) {
 }
 
 // NewDrive returns a drive, a series of attempts at one operation until its end or a stop, before its first attempt. given tells of attempts before: one may have had an
-// effect, or the last was refused. (Invariant 24.)
+// effect (so it has if the operation is sent again for its answer alone, AskedAgain), or the last was refused. (Invariant 24.)
 func NewDrive(op Op, client Client, given Given) Drive {
 	d := newDrive(op, client, given)
 	switch {

@@ -42,8 +42,8 @@ type Recorded struct {
 	AskAgain bool // MayAskAgain of it, and the request is there
 }
 
-// OpOf returns the facts of a record that decisions need. window is the time for which the API knows a key, by the profile that reads its answers: the shorter one of it and of the
-// record's counts. It is zero where no profile is known, or none counts: then that of the record does. (Invariants 6, 33 and 34 of docs/invariants.md.)
+// OpOf returns the facts of a record that decisions need. window is the time for which the API knows a key, by the profile of the client that reads its answers: the shorter one of
+// it and the record's counts. Zero (no profile is known, or it states none): that of the record counts. (Invariants 6, 33 and 34 of docs/invariants.md.)
 func OpOf(rec *persist.Record, window time.Duration) Op {
 	return Op{
 		Phase: Phase{

@@ -17,8 +17,8 @@ const (
 	PromisesNow                  // Promised is written
 )
 
-// PromiseOf returns the effect of an Enqueue (it promises a later send) on the existing operation of its key. A held one goes on if it waits for a caller of plain HTTP,
-// or was never sent in time. (Invariants 8 and 18.)
+// PromiseOf returns the effect of an Enqueue (it promises a later send) on the existing operation of its key: refused (held, or ended without an effect), nothing new,
+// or a promise. A held one goes on if it waits for a caller of plain HTTP, or was never sent in time. (Invariants 8 and 18.)
 func PromiseOf(o *Op, now time.Time) Promise {
 	held := o.State == persist.StateHeld
 	switch {

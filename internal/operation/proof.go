@@ -91,7 +91,7 @@ var (
 // Trouble returns the trouble that an error names for this proof: that of its hold, else of its kind, else none. (Invariant 9.)
 func (p *Proof) Trouble() Trouble { return cmp.Or(troubleOfHold[p.Hold], troubleOfKind[p.Kind]) }
 
-// Found returns the verdict of a lookup by the business reference: confirmed, another request's, or refused. settled is false if it says none of these. (Invariant 50.)
+// Found returns the verdict of a lookup by the business reference: confirmed, another request's, refused, or unknown (settled is false then). (Invariant 50.)
 func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 	switch f {
 	case classify.FindingSame:

@@ -117,8 +117,8 @@ func (s *Sending) DueAgain(again, now time.Time) time.Time {
 	return s.NextAttempt
 }
 
-// pause returns the wait after failed attempts before the next pass (Resume or Run). It grows with their number, up to half of the time left for sends (until): so the
-// last hours are used. attempts are those not yet in the record. (Invariants 16 and 28.)
+// pause returns the wait after failed attempts before the next pass (Resume or Run). attempts are those not yet in the record; Pauses.Attempts of them count as one
+// pass. The wait grows with the passes, up to half of the time left for sends (until): so the last hours are used. (Invariants 16 and 28.)
 func (s *Sending) pause(attempts int, now, until time.Time) time.Duration {
 	drives := (s.Attempts + attempts + s.Pauses.Attempts - 1) / s.Pauses.Attempts
 	pause := pauses.After(max(drives, 1), s.Pauses.First, s.Pauses.Most)

@@ -78,8 +78,8 @@ const (
 )
 
 // Judge returns the verdict of an error: s is the operation's standing by its record, k how the call's request compares to the recorded one. Without a record nothing
-// happened, except for a call by key alone, which expects one. If requests cannot be compared, it is Unknown; so it is for an unknown s or k. Settled as absent is
-// NoEffect only for the same request. (Invariants 2, 9 and 33.)
+// happened, except for a call by key alone, which expects one. If requests cannot be compared, it is Unknown; so it is for an s or k out of range. Settled as absent
+// is NoEffect only for the same request. (Invariants 2, 9 and 33.)
 func Judge(s Standing, k Knowledge) Verdict {
 	if s >= standings || k >= knowledges {
 		return Unknown

@@ -120,8 +120,8 @@ func (a *attempts) sendNow() {
 	a.replies.judged(a.replies.own)
 }
 
-// sendOnce sends the operation's request once, as the step Send of the run. If Config.Instrument is set, it hears of the begin and the end of the
-// attempt, also if code of the user crashes in between.
+// sendOnce sends the operation's request once, as the step Send of the run. If Config.Instrument is set, it hears of the begin and the end of the attempt, also
+// if code of the user crashes in between. Instrument may change the context of the call (t.call) for the attempt; at the end it is as before.
 func (a *attempts) sendOnce() {
 	t := a.task
 	if t.cfg.Instrument == nil {

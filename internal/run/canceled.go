@@ -13,8 +13,8 @@ import (
 // errCanceled is the cause of a call ended by its Request.Cancel, in net/http's words.
 var errCanceled = errors.New("net/http: request canceled")
 
-// untilCanceled runs send with a context that also ends when req.Cancel is closed; req.Cancel is not nil. The body of the answer ends with it, too,
-// until it was read to its end or closed.
+// untilCanceled runs send with a context that also ends when req.Cancel is closed; req.Cancel is not nil. The body of the answer ends with it, too, until it
+// was read to its end or closed. A kept body is in memory, and needs no context.
 func untilCanceled(req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	//lint:ignore SA1019 callers set it

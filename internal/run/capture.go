@@ -140,8 +140,8 @@ func (t *Capturing) strange(d declaration) bool {
 	return d.byContext && t.c.cfg.profiles().named(p) && len(p.Endpoints) > 0 && !t.c.cfg.reader.Endpoints.Has(d.req, p)
 }
 
-// read reads a request, and makes the one to be handed out: without a key in a header, with the body in memory, and with the context of
-// Capture. It refuses an operation at none of the endpoints of a named profile.
+// read reads a request, and makes the one to be handed out: without a key in a header, with the body in memory, and with the context of Capture. It refuses an
+// operation at none of the endpoints of a named profile. A key of its own is required, and read as for an Enqueue (queued): nothing is sent.
 func (t *Capturing) read(d declaration) (op *preparedRequest, out *http.Request, err error) {
 	req := d.req
 	if t.strange(d) {

@@ -38,9 +38,9 @@ func (c *claims) claimGroups(origin string, known *dueOrigins, n int) (claimed [
 	return claimed, err
 }
 
-// claimServed claims up to n operations of one group (one account, origin and needs). It returns those that this client can act on: the caller
-// owns their leases. It gives up the leases of the others, unchanged, and leaves the group alone for a while; taken is zero then, else the
-// number of claimed operations. Of a group left alone before, it claims one, or, if the journal does not tell needs, as many more as it gave up.
+// claimServed claims up to n operations of one group (one account, origin and needs). It returns those that this client can act on: the caller owns their
+// leases. It gives up the leases of the others, unchanged, and leaves the group alone for a while; taken is zero then, else the number of claimed operations.
+// Of a group left alone before, it claims one. If the journal does not tell needs, it claims as many more as it gave up: they may come first again.
 func (c *claims) claimServed(g group, n int) (served []*persist.Record, taken int, err error) {
 	p := c.pass
 	_, more := p.c.engine.alone.wait(g)

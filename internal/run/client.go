@@ -146,8 +146,9 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 	return operate(req)
 }
 
-// operate runs a request that is known to be an operation. It joins the call in progress with the same key, or starts one. It starts anew if the
-// record lies under another account, if the limiter took long, or if another caller has the rest of a large answer. Its arguments are those of do.
+// operate runs a request that is known to be an operation. It joins the call in progress with the same key, or starts one. It starts anew if the record lies
+// under another account (elsewhere), if the limiter took long (left: the operation was given back meanwhile), or if another caller has the rest of a large
+// answer. Its arguments are those of do.
 func (c *Client) operate(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
 	took := newStopwatch(&c.cfg)
 	// Once: the body is used up afterwards, and the record owns its bytes.
@@ -241,9 +242,10 @@ func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, 
 	return nil, res.err
 }
 
-// run joins the operation's call under way, or starts one, and waits for its result. After a nil error the caller
-// of run calls Done of the returned Caller. After an error this caller has left: the call may go on for others,
-// and the error says whether the operation may take effect.
+// run joins the operation's call under way, or starts one, and waits for its result. After a nil error the caller of run calls Done of the returned Caller.
+// After an error this caller has left: the call may go on for others, and the error says whether the operation may take effect. A result for the call's own
+// starter alone (notShared) makes the others try again. On its own goroutine the caller runs the call only if its context cannot end, and no answer comes
+// before its record (late).
 func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*result, *inflight.Caller[*result], error) {
 	for {
 		op.took.enter(&op.took.spent.Journal)
@@ -315,9 +317,9 @@ func (c *Client) mayBegin(ctx context.Context, name string, op *preparedRequest)
 	return nil
 }
 
-// start runs a new call on this goroutine until its result is given to the callers. If the client was closed in
-// the meantime, the result is an error. The caller of start has called stay of visits; start calls leave. A crash
-// of a function of the user becomes an error of the callers, and a log line if no caller is left.
+// start runs a new call on this goroutine until its result is given to the callers. If the client was closed in the meantime, the result is an error. The
+// caller of start has called stay of visits; start calls leave. Touched makes an earlier mark of a claim on the record void. A crash of a function of the user
+// becomes an error of the callers, and a log line if no caller is left.
 func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRequest) {
 	defer c.visits.leave(doVisit)     // also if a function of the Config ends the goroutine
 	opened := c.draining.Err() == nil // later, it may still have its answer from the call before

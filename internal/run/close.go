@@ -218,8 +218,8 @@ func (c *Client) shutdown(ctx context.Context, name string) error {
 }
 
 // wait waits for the end of the client, and returns its error; if ctx ends before, the cause of ctx. A function of the user that still runs after AttemptTimeout and
-// closeGrace is ErrStillRunning; other work has a second AttemptTimeout. The end then goes on without a caller, and a later shutdown may wait for it. name is the
-// call's, for errors.
+// closeGrace is ErrStillRunning; other work has a second AttemptTimeout. Until the leases are closed (renewed), their renewal counts as such work. The end then goes
+// on without a caller, and a later shutdown may wait for it. name is the call's, for errors.
 func (e *ends) wait(ctx context.Context, name string) error {
 	timeout := e.cfg.Retry.AttemptTimeout
 	late := time.NewTimer(time.Until(e.closing.Add(timeout + closeGrace)))
@@ -268,8 +268,8 @@ func (e *ends) begin(client *Client) {
 	})
 }
 
-// closeAll closes the leases, then the client's own Transport and journal. It is called once, when no call is
-// under way. The error is the journal's.
+// closeAll closes the leases, then the client's own Transport and journal. It is called once, when no call is under way. From then on no renewal of a lease is
+// under way (renewed). The error is the journal's.
 func (e *ends) closeAll() error {
 	e.engine.leases.Close()
 	e.renewed.Store(true)

@@ -124,10 +124,11 @@ func readValues(p *profile.Profile) (all []readValue) {
 // digestHeaders are the headers of an answer that tell something of its whole body, or of its length.
 var digestHeaders = []string{"Content-Length", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Etag"}
 
-// dropMembers takes members out of the body of an answer to be recorded: those that this client names, and those that the beginner of the
-// record named. So no client writes what either does not want in the journal. They go from each item of a list of the record's profile, too: a
-// lookup finds the operation's resource there. The answer then names the pointers. A second call takes nothing more, and the names of the first
-// stay. a.Header is a copy afterwards if it is changed. A body that is not one JSON value goes whole, as one over MaxResponseBytes does.
+// dropMembers takes members out of the body of an answer to be recorded: those that this client names, and those that the beginner of the record named. So no
+// client writes what either does not want in the journal. They go from each item of a list of the record's profile, too: a lookup finds the operation's
+// resource there. The answer then names the pointers, and loses the headers about its whole body (a length, a digest, a coding). A second call takes nothing
+// more, and the names of the first stay. a.Header is a copy afterwards if it is changed. A body that is not one JSON value goes whole, as one over
+// MaxResponseBytes does.
 func dropMembers(c *Config, rec *persist.Record, a *persist.Answer) {
 	pointers := slices.Clone(c.DropAnswer)
 	for _, pointer := range rec.DropAnswer {

@@ -174,7 +174,8 @@ func (e *Error) Unwrap() []error {
 	return errs
 }
 
-// Timeout reports whether the call ended since a time was over: the deadline of its context, a time limit of the Config, or one of the network.
+// Timeout reports whether the call ended since a time was over: the deadline of its context, a time limit of the Config, or one of the network. A call that was
+// canceled before is none, even if its last attempt ran into a time limit.
 func (e *Error) Timeout() bool {
 	if e.Cause != nil && !errors.Is(e.Cause, context.DeadlineExceeded) && errors.Is(e.Cause, context.Canceled) {
 		return false
@@ -272,7 +273,8 @@ func subjectOf(rec *persist.Record, known operation.Knowledge) subject {
 }
 
 // newError makes every Error, for the call op about an operation. The verdict (no effect, final or unknown) follows from the operation's standing, what became of
-// it, and from what the call knows. why holds the sentinels of the reasons; nil is left out, and so is ErrNotSent if the operation may have been sent.
+// it, and from what the call knows. The Outcome stays unknown for an end without a known effect (untold), and if the journal has nothing of an operation that may
+// have been sent. why holds the sentinels of the reasons; nil is left out, and so is ErrNotSent if the operation may have been sent.
 func newError(op string, about subject, cause error, why ...error) *Error {
 	verdict := operation.Judge(about.standing, about.known)
 	e := &Error{
@@ -290,7 +292,8 @@ func newError(op string, about subject, cause error, why ...error) *Error {
 	return e
 }
 
-// own returns a separate copy of a call's error for one of its waiting callers, under the name of this caller's own call.
+// own returns a separate copy of a call's error for one of its waiting callers, under op, the name of this caller's own call. joined: another caller began that
+// call. Any error but an *Error is returned as it is.
 func own(err error, op string, joined bool) error {
 	shared, ok := err.(*Error)
 	if !ok {

@@ -166,8 +166,9 @@ func (d *dueOrigins) until() time.Duration {
 	return max(pause-time.Since(d.asked), 0)
 }
 
-// ask asks the journal for the origins with something due, and replaces the former answer. It leaves out groups of operations that this client cannot
-// act on, and takes origins in a pause as due later. After an error the former answer stays.
+// ask asks the journal for the origins with something due, and replaces the former answer. It leaves out groups of operations that this client cannot act on,
+// and takes origins in a pause as due later: after a failed try (origins), and with operations that this client leaves alone for now (passesBy). After an error
+// the former answer stays.
 func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	e, began := p.c.engine, time.Now()
 	times, err := j.DueTimes.DueTimes(p.draining, persist.Query{Account: p.query.Account})
@@ -192,10 +193,9 @@ func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	return nil
 }
 
-// claimShares claims operations of each origin with something due, as many as there is room for, and queues
-// them. It uses the origins in known, and asks the journal for others when it may ask again. wait is the time
-// until something else falls due, a third of a lease at most: the lease of a dead process may end at any time.
-// After an error, the operations claimed before are queued all the same.
+// claimShares claims operations of each origin with something due, as many as there is room for, and queues them. It uses the origins in known, and asks the
+// journal for others when it may ask again. An origin in a pause since then (origins, passesBy) is left out. wait is the time until something else falls due, a
+// third of a lease at most: the lease of a dead process may end at any time. After an error, the operations claimed before are queued all the same.
 func (f *fairFeeder) claimShares(known *dueOrigins) (wait time.Duration, err error) {
 	p := f.pass
 	e := p.c.engine

@@ -19,9 +19,9 @@ type feeder struct {
 	asks     chan struct{}        // a free worker takes it, and runs nothing
 }
 
-// feed hands the due operations to the workers: listed ones, or claimed ones if other processes share the
-// journal. It closes jobs, and sets fed if all were handed over. Errors of the journal are yielded. It is the
-// only sender of jobs, and runs on one goroutine of the pass.
+// feed hands the due operations to the workers: listed ones, or claimed ones if other processes share the journal; then only held ones are listed (pending, the
+// first of the query's states, is left out). It closes jobs, and sets fed if all were handed over. Errors of the journal are yielded. It is the only sender of
+// jobs, and runs on one goroutine of the pass.
 func (f *feeder) feed() {
 	p := f.pass
 	defer close(f.jobs)
@@ -126,11 +126,10 @@ func (f *feeder) tellOf(g group) {
 	}
 }
 
-// claimGroup claims due operations of one group, or of all with the zero group, in batches of twice the
-// workers, and hands them out. It ends when no more are due, the pass is broken off, or the journal fails,
-// which it yields. An operation not run by this pass is given back with a due time after the start of the pass,
-// so as not to be claimed again. Operations not served by this client are given back unchanged; later batches
-// are larger by their number.
+// claimGroup claims due operations of one group, or of all with the zero group, in batches of twice the workers, and hands them out. After a wait for a worker,
+// the next batch is of one, and each later one twice as large. It ends when no more are due, the pass is broken off, or the journal fails, which it yields. An
+// operation not run by this pass is given back with a due time after the start of the pass, so as not to be claimed again. Operations not served by this client
+// are given back unchanged; later batches are larger by their number.
 func (f *feeder) claimGroup(j persist.Claimer, g group) {
 	p := f.pass
 	e, query, most := p.c.engine, p.query, 2*p.c.cfg.ResumeWorkers
@@ -158,9 +157,9 @@ func (f *feeder) claimGroup(j persist.Claimer, g group) {
 	}
 }
 
-// handOut gives claimed operations to the workers, and gives the others back to the journal. passed counts those that this pass does not run; left
-// gets the IDs of those given back unchanged. busy is true if no worker was free for a third of a lease, or the pass was stopped. After handOut, no
-// lease of batch is the caller's any more.
+// handOut gives claimed operations to the workers, and gives the others back to the journal. passed counts those that this pass does not run; left gets the IDs
+// of those given back unchanged. An operation begun after the start of a Resume is not run by it. busy is true if no worker was free for a third of a lease, or
+// the pass was stopped. After handOut, no lease of batch is the caller's any more.
 func (f *feeder) handOut(batch []persist.Record, left map[persist.ID]bool) (passed int, busy bool) {
 	p := f.pass
 	for i := range batch {

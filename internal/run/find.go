@@ -27,8 +27,9 @@ func (f *finder) account(ctx context.Context) string {
 	return f.accountBase
 }
 
-// lookup finds the record of a key, for the call of this name, such as Lookup or Settle. It waits for the record of an answer given already. Errors
-// are complete: no record, several records, a record this client cannot read. A settle or an abandon also gets the clear part of a sealed record.
+// lookup finds the record of a key, for the call of this name, such as Lookup or Settle. It waits for the record of an answer given already. Errors are
+// complete: no record, several records, a record this client cannot read. An abandon also gets the clear part of a sealed record. The record says who has it at
+// this moment (looking).
 func (f *finder) lookup(ctx context.Context, name string, key string, chosen Chosen) (persist.Record, error) {
 	failed := func(cause error, why ...error) (persist.Record, error) {
 		return persist.Record{}, newError(name, unclear(key), cause, why...)

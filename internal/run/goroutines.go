@@ -28,7 +28,7 @@ func (g *goroutines) start(f func()) {
 	next <- f
 }
 
-// work runs f, and then the functions handed over by start, until close.
+// work runs f, and then the functions handed over by start. It returns once close was called: an idle goroutine gets nil from its closed channel.
 func (g *goroutines) work(f func()) {
 	// Once for the life of the goroutine.
 	growStack()

@@ -91,7 +91,8 @@ type ownCall struct {
 func (c ownCall) Context() context.Context { return c.within }
 
 // endRecord ends an operation by a person's act: it reads the record again, and calls end with it, to write the end. acts.Ending decides whether it may be ended.
-// chosen is what the person saw: if the record has changed since, nothing is done. Abandon gets the clear part of a record with a seal that it cannot open.
+// chosen is what the person saw: if the record has changed since, nothing is done. Abandon gets the clear part of a record with a seal that it cannot open; a
+// note for it is an error, since the seal covers notes.
 func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chosen Chosen, end func(persist.Record) error) error {
 	rec, err := e.journal.Get(ctx, id)
 	if clear, ok := sealedRecord(&rec, err); ok && endsSealed(name) {

@@ -33,9 +33,10 @@ func (l *leftRecord) same(rec *persist.Record) bool {
 	return l.rec.Seq == rec.Seq && l.rec.Revision == rec.Revision
 }
 
-// leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation leased. Then it gives the operation
-// back as it was before the call, or as never sent, and returns the result of a call that waits without it: another process may send it meanwhile. If
-// it returns nil, the run goes on: the limiter has let it send, or the limiter's error is kept for the first send.
+// leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation leased. Then it gives the operation back as it
+// was before the call, or as never sent, and returns the result of a call that waits without it: another process may send it meanwhile. If it returns nil, the
+// run goes on: the limiter has let it send, or the limiter's error is kept for the first send. In Admit, leaves lets a long wait end with errLimited; only a
+// run with returns may give its operation back.
 func (r *run) leaveLimited() *result {
 	t := &r.task
 	if t.given.Pass || !r.permit.returns || t.cfg.Limiter == nil || t.given.AskedAgain {
@@ -100,8 +101,8 @@ func (r *run) leftWith(left *leftRecord) *result {
 	return &result{left: left, notShared: true}
 }
 
-// await waits until the limiter lets a call send that has given its operation back. nil: the call begins its operation again. The wait ends with its context, or
-// with the client: then the operation is withdrawn, if nobody has changed it since, and the error is the call's.
+// await waits until the limiter lets a call send that has given its operation back; turn is this wait, begun before. nil: the call begins its operation again.
+// The wait ends with its context, or with the client: then the operation is withdrawn, if nobody has changed it since, and the error is the call's.
 func (l *leftRecord) await(ctx, draining context.Context, e *engine, name string, op *preparedRequest) error {
 	op.left, op.took = l, l.took
 	op.took.enter(&op.took.spent.Waiting)

@@ -121,12 +121,12 @@ type drives struct {
 	waits      waiting     // operations whose limiter is waited for without them
 }
 
-// driveOn sends an operation of a pass (Resume or Run). If its rate limiter is slow, the operation is left to other processes during the
-// wait. If one of them has it when the limiter lets it send, the permission is used for another operation of the same origin, or lost. over
-// is false if there was nothing to do.
+// driveOn sends an operation of a pass (Resume or Run). If its rate limiter is slow, the operation is left to other processes during the wait. If one of them
+// has it when the limiter lets it send, the permission is used for another operation of the same origin, or lost. over is false if there was nothing to do. A
+// drive returns a turn, the limiter's wait still in progress, if it left its operation for that.
 //
-// If a slow limiter ends a run before another attempt, the next run goes on with the operation once it is due. In a Resume, all these runs
-// together make as many attempts as one would.
+// If a slow limiter ends a run before another attempt, the next run goes on with the operation once it is due. In a Resume (not silent), as many such runs are
+// made as one run may make attempts.
 func (v *drives) driveOn(rec *persist.Record) (r resumed, over bool) {
 	last := v.drive(rec, nil)
 	for drives := 0; last.turn != nil; {
@@ -146,9 +146,9 @@ func (v *drives) driveOn(rec *persist.Record) (r resumed, over bool) {
 	return last.resumed, last.over
 }
 
-// driveAfter waits for the limiter without an operation, and then runs one: that of rec if it is still free, else another of its origin. So the
-// permission of a slow limiter is used if anything of the origin can be sent. The wait ends if the pass is stopped. Nothing of the origin is claimed
-// meanwhile. t has ended on return.
+// driveAfter waits for the limiter without an operation, and then runs one: that of rec if it is still free, else another of its origin. So the permission of a
+// slow limiter is used if anything of the origin can be sent. The wait ends if the pass is stopped. Nothing of the origin is claimed meanwhile (Park). t has
+// ended on return.
 func (v *drives) driveAfter(rec *persist.Record, t *turn) (d drove) {
 	p := v.pass
 	turns := p.turns()

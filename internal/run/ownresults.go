@@ -10,8 +10,8 @@ import (
 // This file lets a Run hand its results to its own OnResult on a journal shared by processes: the write of a result keeps the others from it for
 // as long as that takes. So a delivery needs no write of its own to take it.
 
-// delivers returns how long other processes leave the result about to be written to this client, which hands it to its own Config.OnResult;
-// zero: this client delivers none, and any process may at once.
+// delivers returns how long other processes leave the result about to be written to this client, which hands it to its own Config.OnResult. Zero: this client
+// delivers none (it is no pass, no Run of it delivers now, or too many wait), and any process may at once.
 func delivers(t *task) time.Duration {
 	_, shared := persist.As[persist.SharedResults](t.engine.journal)
 	switch {

@@ -55,9 +55,9 @@ func (p *pass) turns() lanes.Turns {
 	return p.lanes.Turns()
 }
 
-// newPass starts a pass over the operations due now. After the end of draining, or of the client, it begins nothing more; the attempts on the wire
-// end with ctx. silent: the pass belongs to a Run. The caller reads results, and calls end in every case, also after results is closed. Errors of the
-// start come through results.
+// newPass starts a pass over the operations due now. After the end of draining, or of the client, it begins nothing more; the attempts on the wire end with
+// ctx. silent: the pass belongs to a Run. The caller reads results, and calls end in every case, also after results is closed. Errors of the start come through
+// results. Held operations are a part of it only if Config.Reconcile can tell their effect.
 func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 	work := inflight.NewPass(ctx, c)
 	ctx, draining = work.Context(ctx), work.Context(draining)

@@ -28,9 +28,9 @@ type permit struct {
 	refused  error       // of the limiter before the first attempt; then no token is fetched
 }
 
-// Admit waits for the rate limiter of the record's origin, and in a Run with shares for each origin for a turn, the permission to send there;
-// until ctx ends or the client is closing. The latter does not end the wait of a hop, a redirect's request: it is part of an attempt on the
-// wire. After nil, Dismiss must follow; an admitted run does not wait again before that. errLimited: the limiter takes long, see limitLeaving.
+// Admit waits for the rate limiter of the record's origin, and in a Run with shares for each origin (fair) for a turn, the permission to send there; until ctx
+// ends or the client is closing. The latter does not end the wait of a hop, a redirect's request: it is part of an attempt on the wire. After nil, Dismiss must
+// follow; an admitted run does not wait again before that. errLimited: the limiter takes long, see limitLeaving.
 func (p *permit) Admit(ctx context.Context, hop bool) error {
 	t := p.task
 	if p.admitted || t.cfg.Limiter == nil && !p.fair {
@@ -59,8 +59,9 @@ func (p *permit) Admit(ctx context.Context, hop bool) error {
 	return err
 }
 
-// limit waits for the limiter of the record's origin; nil: one request may go out. It first uses permissions left from before: the limiter counts
-// each call, so none is wasted. errLimited: the limiter takes long, and p.turn is the wait, still in progress.
+// limit waits for the limiter of the record's origin; nil: one request may go out. It first uses permissions left from before: an earlier wait (turn), or
+// requests let out beside another (ahead). The limiter counts each call, so none is wasted. An error of it before the first attempt (refused) is returned
+// again. errLimited: the limiter takes long, and p.turn is the wait, still in progress.
 func (p *permit) limit(ctx context.Context) error {
 	if p.task.cfg.Limiter == nil {
 		return nil
@@ -156,9 +157,9 @@ func (p *permit) waitsLong() bool {
 	return true
 }
 
-// mayBegin waits for a run's turn, the permission to send to its origin, in a Run with shares for each origin. It returns false if the pass was
-// stopped, or if others have found meanwhile that the origin takes no connections, unless this run alone tries it again. If a limiter returns an
-// error, the first send asks it again, and reports it; a token that is needed before is not asked for.
+// mayBegin waits for a run's turn, the permission to send to its origin, in a Run with shares for each origin. It returns false if the pass was stopped, or if
+// others have found meanwhile that the origin takes no connections, unless this run alone tries it again. If a limiter returns an error (refused), the first
+// send asks it again, and reports it; a token that is needed before is not asked for.
 func (p *permit) mayBegin() bool {
 	t := p.task
 	err := p.Admit(t.call.Context(), false)

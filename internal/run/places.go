@@ -45,9 +45,9 @@ func (s *seats) placeAnew(ctx context.Context, op *preparedRequest) error {
 	return s.choosePlace(ctx, op, nil)
 }
 
-// choosePlace sets the account of the operation's ID, and its KeepKey. It looks at all records of the key: the account is that of the operation's own
-// record, or the one for its begin. running is an operation of the key that a call of this process runs, perhaps without a record yet; nil if there
-// is none. After an error the operation must not be begun. Errors: as place.
+// choosePlace sets the account of the operation's ID, and its KeepKey. It looks at all records of the key: the account is that of the operation's own record,
+// or the one for its begin. running is an operation of the key that a call of this process runs, perhaps without a record yet; nil if there is none. op.places
+// counts these looks. After an error the operation must not be begun. Errors: as place.
 func (s *seats) choosePlace(ctx context.Context, op *preparedRequest, running *persist.Record) error {
 	op.places++
 	beside, err := s.places.Of(ctx, persist.ID{Account: op.named.Account, Key: op.rec.Key})

@@ -85,7 +85,8 @@ func (x *instrument) mutant(n ast.Node, kind string) string {
 	return fmt.Sprintf("isMutant(%d)", x.next-1)
 }
 
-// visit notes the mutants of one node of the syntax tree. It reports whether its inner nodes are visited, too.
+// visit notes the mutants of one node of the syntax tree: of conditions, and of other expressions that are one by their form. It reports whether its inner
+// nodes are visited, too. Of declarations only variables are: a constant cannot depend on the mutant that is chosen at run time.
 func (x *instrument) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.IfStmt:
@@ -141,7 +142,8 @@ func isBool(e ast.Expr) bool {
 // boundaries are the comparisons with the boundary moved.
 var boundaries = map[token.Token]token.Token{token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR}
 
-// expression returns the text of a condition with its mutants built in: each part may be negated or dropped.
+// expression returns the text of a condition with its mutants built in: each part may be negated or dropped, and a comparison also has its limit moved (< to
+// <=, for example; boundaries has the other operator).
 func (x *instrument) expression(e ast.Expr) string {
 	switch b, _ := e.(*ast.BinaryExpr); {
 	case b != nil && (b.Op == token.LAND || b.Op == token.LOR):
@@ -157,7 +159,7 @@ func (x *instrument) expression(e ast.Expr) string {
 	return "(" + x.mutant(e, "negated") + " != (" + x.text(e) + "))"
 }
 
-// operand returns one side of && or ||, with a mutant to drop it.
+// operand returns one side of && or ||, with a mutant to drop it: it is then true in an &&, and false in an ||, so that the other side alone decides.
 func (x *instrument) operand(e ast.Expr, op token.Token) string {
 	on := x.mutant(e, "dropped")
 	if op == token.LAND {
@@ -166,7 +168,8 @@ func (x *instrument) operand(e ast.Expr, op token.Token) string {
 	return "(!" + on + " && " + x.expression(e) + ")"
 }
 
-// cases edits the cases of a switch. If the switch compares a value, the new cases contain the comparison.
+// cases edits the cases of a switch. If the switch compares a value, the new cases contain the comparison, and the switch has none: its value is computed once,
+// as tag (again for each case if the switch has an init statement, which takes that place).
 func (x *instrument) cases(n *ast.SwitchStmt) {
 	tag := ""
 	if n.Tag != nil {
