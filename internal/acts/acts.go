@@ -51,9 +51,9 @@ type Ending struct {
 	Now      time.Time
 }
 
-// MayEnd returns the reason against a Settle or Abandon, a person's end for an operation. One already settled as absent has ended, however it was seen. While a
-// send of a process that lost its lease may be on its way, nothing is settled as absent or undone: that send might take effect after it. (Invariants 2, 12, 31,
-// 56 and 61.)
+// MayEnd returns the reason against a Settle or Abandon, a person's end for an operation. e has the end that is asked for (Absent, Happened or Undone). One
+// already settled as absent has ended, however it was seen (Moved). While a send of a process that lost its lease may be on its way, nothing is settled as
+// absent or undone: that send might take effect after it. (Invariants 2, 12, 31, 56 and 61.)
 func (e Ending) MayEnd(o *operation.Op) Refusal {
 	switch {
 	case e.Moved && o.Standing != operation.Absent:

@@ -36,8 +36,9 @@ type Asking struct {
 // Config.Reconcile about a held one. (Invariant 35.)
 func AskingOfPass(state persist.State) Asking { return Asking{Brought: state == persist.StateHeld} }
 
-// For returns the means of a client for an act: its own, and those not needed by the act. An Enqueue sends nothing, and leaves the origin to the
-// sender. Of a replaced operation nothing is sent: a client that only enqueues may replace it, too. (Invariants 35, 36 and 44.)
+// For returns the means of a client for an act: its own, and those not needed by the act. Early: a look before the functions of the Config are asked; their
+// answer is taken for yes then, and asked for later. An Enqueue sends nothing, and leaves the origin to the sender. Of a replaced operation nothing is sent: a
+// client that only enqueues may replace it, too. (Invariants 35, 36 and 44.)
 func (h Has) For(a Asking) Has {
 	h.Authorize = h.Authorize || a.Brought || a.Replaces
 	h.OriginAllowed = h.OriginAllowed || a.Enqueues || a.Replaces && h.Producer || a.Early && h.TellsOrigin

@@ -10,8 +10,9 @@ import (
 // This file decides about the operations of a journal restored from a backup: nobody knows what was sent since the backup was taken.
 
 // Restored returns the operation after its journal was restored from a backup, held until a person says that it may go on: since the backup it may have been sent.
-// taken is the time of the backup. The operation counts as sent then, at the latest, unless the server had handed out no key for it. The reason of an earlier hold
-// stays if a release of the journal's operations must not end that hold. A final operation does not change. (Invariants 1, 7, 8 and 58.)
+// taken is the time of the backup. The operation counts as sent then, at the latest, unless the server had handed out no key for it. One held since it was not
+// sent in time may have been sent since, too. The reason of an earlier hold stays if a release of the journal's operations must not end that hold. A final
+// operation does not change. (Invariants 1, 7, 8 and 58.)
 func Restored(o operation.Op, taken time.Time) operation.Op {
 	if o.State.Final() {
 		return o

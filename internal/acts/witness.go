@@ -25,7 +25,7 @@ const (
 const earlier = time.Hour
 
 // IsEarlier reports whether an event of the API, created then, is about something else than the operation of rec: that was first sent later. The reference that
-// names it in the event may be used again. A zero time of the event says nothing. (Invariant 56.)
+// names it in the event may be used again. A zero time of the event says nothing. earlier is the tolerance between two clocks. (Invariant 56.)
 func IsEarlier(rec *persist.Record, created time.Time) bool {
 	first := rec.FirstSent
 	if first.IsZero() {
@@ -55,8 +55,9 @@ const (
 )
 
 // Named returns the index of the operation of an event, of all with its reference; -1 if none can be. One never sent, or first sent long after the event, is none.
-// If the rest replace each other, it is the last of them, or the one known to have happened: they are one request, and nobody can tell by which send it took effect;
-// the last is then sent no more. n is NamesOne if it is certain. unclear: there may be others with the reference. (Invariant 56.)
+// If the rest replace each other (First is the same, Steps their order), it is the last of them, or the one known to have happened: they are one request, and nobody
+// can tell by which send it took effect; the last is then sent no more. n is NamesOne if it is certain. unclear: there may be others with the reference. (Invariant
+// 56.)
 func Named(all []Referred, unclear bool) (at int, n Naming) {
 	at, n = -1, NamesUnsent
 	most := -1

@@ -132,8 +132,8 @@ func (a *lookalikes) drop(ended *listed) {
 	a.recs = slices.DeleteFunc(a.recs, func(one *listed) bool { return one == ended })
 }
 
-// here does the search of Of in a journal of this process alone: by an index, for each existing recipe (the rule of a fingerprint). It remembers
-// contents without unresolved operations, and searches for them again only after Doubted has named them.
+// here does the search of Of in a journal of this process alone: by an index, for each existing recipe (the rule of a fingerprint). It remembers contents
+// without unresolved operations (cleared; not if a doubt was noted during the search), and searches for them again only after Doubted has named them.
 func (l *Lookalikes) here(ctx context.Context, call Call, account string) (*persist.Record, error) {
 	recipes, known := l.Known.recipes.Of(account)
 	if !known {
@@ -209,9 +209,9 @@ func (l *Lookalikes) anywhere(ctx context.Context, call Call, account string) (*
 	return nil, nil
 }
 
-// unresolved returns the unresolved operations selected by at. Callers with the same at at the same time share one
-// look and its result, so the result may be changed only by the methods of its lookalikes. It leaves out
-// operations run by a call of this process without an earlier doubt. After an error there is no result. (Invariant 39.)
+// unresolved returns the unresolved operations selected by at. Without a fingerprint, at selects all of the account. Callers with the same at at the same time
+// share one look and its result, so the result may be changed only by the methods of its lookalikes. It leaves out operations run by a call of this process
+// without an earlier doubt. After an error there is no result. (Invariant 39.)
 func (l *Lookalikes) unresolved(ctx context.Context, at lookAt) (unresolvedNow, error) {
 	return l.Known.looks.Share(ctx, l.Patience, at, func(ctx context.Context) (unresolvedNow, error) {
 		query := persist.Query{Account: at.account, AnyUnresolved: at.fingerprint == ""}
@@ -279,8 +279,9 @@ func (l *Lookalikes) standing(ctx context.Context, like *lookalikes, call Call) 
 	}
 }
 
-// compareEach does the search of Of without an index: it reads all unresolved records of the account, and compares those of one recipe, the rule by
-// which their fingerprints were made. It is called only after a change of configuration: this request cannot be fingerprinted by that recipe.
+// compareEach does the search of Of without an index: it reads all unresolved records of the account, and compares those of one recipe, the rule by which their
+// fingerprints were made. It is called only after a change of configuration: this request cannot be fingerprinted by that recipe. One that cannot be compared
+// counts as the same.
 func (l *Lookalikes) compareEach(ctx context.Context, call Call, account, recipe string) (*persist.Record, error) {
 	ctx = context.WithoutCancel(ctx)
 	for rec, err := range l.Journal.List(ctx, persist.Query{Account: account, AnyUnresolved: true}) {

@@ -39,8 +39,8 @@ type reading struct {
 	at  time.Time
 }
 
-// entry returns the fact's origin or pattern for others' requests with Authorize to an origin; empty if there are
-// none, or the fact was not read yet. It does not read the journal: look does.
+// entry returns the origin or pattern, of the journal's list (a fact of the journal), by which other clients send to an origin with Authorize; empty if there
+// is none, or the list was not read yet. It does not read the journal: look does.
 func (a *Origins) entry(origin string) string {
 	if read := a.read.Load(); read != nil {
 		return read.set.Find(origin)
@@ -48,9 +48,8 @@ func (a *Origins) entry(origin string) string {
 	return ""
 }
 
-// look reads the fact, unless it was read a moment ago. At an age between half of readFor and readFor,
-// one caller at a time reads it, and the others use it as it is. After an error the fact known before stays.
-// Errors: those of Fact.
+// look reads the journal's fact, the list of origins to which clients send with Authorize, unless it was read a moment ago. At an age between half of readFor
+// and readFor, one caller at a time reads it, and the others use it as it is. After an error the list known before stays. Errors: those of Fact.
 func (a *Origins) look(ctx context.Context, j persist.Journal) error {
 	if read := a.read.Load(); read != nil {
 		switch age := time.Since(read.at); {
@@ -71,7 +70,7 @@ func (a *Origins) look(ctx context.Context, j persist.Journal) error {
 	return err
 }
 
-// learn notes the fact's value at a time, unless a later value is known.
+// learn notes the journal's list of origins as it was read at a time, unless a later reading is known. Others may note one at once: then it tries again.
 func (a *Origins) learn(set request.OriginSet, at time.Time) {
 	for {
 		known := a.read.Load()
@@ -88,9 +87,9 @@ func (a *Origins) holds(name string) bool {
 	return known != nil && (*known)[name]
 }
 
-// hold writes entries into the fact, unless they are known to be there. name stands for all of them in this
-// process. After nil the journal holds them, and a request with Authorize may be sent there; after an error it
-// must not be. Errors: those of Fact, and errFactChanges.
+// hold writes entries into the journal's fact, the list of origins to which clients send with Authorize, unless they are known to be there. name stands for all
+// of them in this process. If another client changes the list in between, it tries again. After nil the journal holds the entries, and a request with Authorize
+// may be sent there; after an error it must not be. Errors: those of Fact, and errFactChanges.
 func (a *Origins) hold(ctx context.Context, j persist.Journal, name string, entries func() []string) error {
 	if a.holds(name) {
 		return nil
@@ -114,7 +113,7 @@ func (a *Origins) hold(ctx context.Context, j persist.Journal, name string, entr
 	return errFactChanges
 }
 
-// note remembers the entries under a name as being in the fact.
+// note remembers that the journal's list of origins has the entries of this name. With namesMax names it forgets all others: they are looked up again.
 func (a *Origins) note(name string) {
 	for {
 		known, next := a.written.Load(), map[string]bool{name: true}
@@ -136,8 +135,9 @@ type Client struct {
 	Listed    *request.Origins // of its Config.Origins; nil: there are none
 }
 
-// HoldListed has the journal store the entries of Config.Origins, the targets to which this client sends with Authorize, before a pass. So a client
-// without credentials does not send there. It does nothing unless the client has both. After an error nothing may be sent.
+// HoldListed has the journal store the entries of Config.Origins, the targets to which this client sends with Authorize, before a pass. So a client without
+// credentials does not send there. It does nothing unless the client has both, or if this process knows that they are there. After an error nothing may be
+// sent.
 func (c *Client) HoldListed(ctx context.Context) error {
 	if !c.Authorize || c.Listed == nil || c.Listed.Empty() || c.Origins.holds(c.Listed.Name()) {
 		return nil
@@ -145,7 +145,8 @@ func (c *Client) HoldListed(ctx context.Context) error {
 	return c.Origins.hold(ctx, c.Journal, c.Listed.Name(), c.Listed.Entries)
 }
 
-// HoldBegun is HoldListed before an operation is begun, and HoldSent of its origin.
+// HoldBegun does the work of HoldListed before an operation is begun, and that of HoldSent for its origin. A client that only enqueues (Producer) sends nothing
+// itself, and leaves the second to the sender.
 func (c *Client) HoldBegun(ctx context.Context, origin string) error {
 	if err := c.HoldListed(ctx); err != nil || !c.Authorize || c.Producer {
 		return err

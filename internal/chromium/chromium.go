@@ -37,7 +37,7 @@ type event struct {
 	} `json:"error"`
 }
 
-// Start starts the browser with one empty page; the test's end stops it.
+// Start starts the browser with one empty page; the test's end stops it. The test talks to it by two pipes, in the DevTools protocol. It reaches no host.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	path := ""
@@ -112,7 +112,7 @@ func pipe(t *testing.T) (*os.File, *os.File) {
 	return r, w
 }
 
-// attach opens an empty page, and turns on its events.
+// attach opens an empty page, and turns on its events, by commands of the DevTools protocol.
 func (c *Browser) attach() {
 	c.t.Helper()
 	var target struct{ TargetID, SessionID string }
@@ -124,7 +124,8 @@ func (c *Browser) attach() {
 	}
 }
 
-// Call sends a command and waits for its answer, keeping events that come first.
+// Call sends a command of the DevTools protocol, and waits for its answer; events that come first are kept. A zero byte ends each message. params and result
+// may be nil. An error fails the test.
 func (c *Browser) Call(method string, params, result any) {
 	c.t.Helper()
 	c.last++
@@ -175,7 +176,7 @@ func (c *Browser) next(during string) event {
 	return e
 }
 
-// Open loads a page and waits for its load event.
+// Open loads a page, and waits for its load event among the events from now on.
 func (c *Browser) Open(url string) {
 	c.t.Helper()
 	seen := len(c.events)
@@ -190,7 +191,7 @@ func (c *Browser) Open(url string) {
 	}
 }
 
-// Eval runs an expression in the page and gives its value as text.
+// Eval runs an expression in the page, and returns its value as text. An exception fails the test.
 func (c *Browser) Eval(expression string) string {
 	c.t.Helper()
 	var answer struct {
@@ -211,7 +212,7 @@ func (c *Browser) Key(name string, text string) {
 	c.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name}, nil)
 }
 
-// Complaints are uncaught errors, console errors, broken policies and dialogs.
+// Complaints returns all complaints of the page so far: uncaught errors, calls of console, broken policies and dialogs.
 func (c *Browser) Complaints() []string {
 	c.t.Helper()
 	c.Eval("1") // what the page said before has arrived with this answer
@@ -242,7 +243,7 @@ func (c *Browser) Requests() []string {
 	return urls
 }
 
-// Picture gives the page as a PNG of that size, in CSS pixels.
+// Picture returns the page as a PNG of this size, in CSS pixels; dark: as for a person who prefers dark colours.
 func (c *Browser) Picture(width, height int, dark bool) []byte {
 	c.t.Helper()
 	scheme := "light"
@@ -256,7 +257,7 @@ func (c *Browser) Picture(width, height int, dark bool) []byte {
 	return shot.Data
 }
 
-// Want compares the value of an expression in the page.
+// Want compares the text of an expression's value in the page with value. A difference is an error of the test.
 func (c *Browser) Want(expression, value string) {
 	c.t.Helper()
 	if got := c.Eval(expression); got != value {

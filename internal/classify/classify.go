@@ -114,8 +114,9 @@ type Verdict struct {
 	Flaw Flaw
 }
 
-// Classify returns the verdict of an answer on its operation. p is the profile of the API, and f has the known facts of the operation.
-// While an earlier send is in doubt, the outcome stays unknown unless the answer settles that one as well.
+// Classify returns the verdict of an answer on its operation. p is the profile of the API, and f has the known facts of the operation. A 5xx that the server
+// gives again as its stored answer is held: each further send would get it. stop: the profile's should-retry header forbids another attempt. While an earlier
+// send is in doubt, the outcome stays unknown unless the answer settles that one as well.
 func Classify(p *profile.Profile, a Answer, f Facts) Verdict {
 	r := reader{answer: content{Answer: a}, facts: f}
 	v := r.byMatchers(p)
@@ -132,8 +133,8 @@ func Classify(p *profile.Profile, a Answer, f Facts) Verdict {
 	return v
 }
 
-// byMatchers returns the verdict of the first of the profile's matchers met by the answer, else the verdict of its status.
-// It is unknown if a matcher needs a body that was not read whole.
+// byMatchers returns the verdict of the first of the profile's matchers met by the answer, else the verdict of its status. It is unknown if a matcher needs a
+// body that was not read whole. A mismatch (the key belongs to another request) is held for a person if an earlier send may have had an effect.
 func (r *reader) byMatchers(p *profile.Profile) Verdict {
 	for _, row := range []struct {
 		list []profile.Matcher
@@ -157,8 +158,8 @@ func (r *reader) byMatchers(p *profile.Profile) Verdict {
 	return r.byStatus(p)
 }
 
-// byStatus returns the verdict that the status alone gives. It is asked if none of the profile's matchers hits. Again means that the request may be
-// sent again, and Hold that nothing is sent until a person has looked.
+// byStatus returns the verdict that the status alone gives. It is asked if none of the profile's matchers hits. NotActed has the statuses by which the API
+// denies any effect. Again means that the request may be sent again, and Hold that nothing is sent until a person has looked.
 func (r *reader) byStatus(p *profile.Profile) Verdict {
 	status := r.answer.Status
 	switch {
@@ -194,14 +195,16 @@ func isOpen(status int) bool {
 }
 
 // isSuccessElsewhere reports whether a 303 is the API's success, whose representation lies at another place of its origin. Where nobody says that the API answers so, it
-// may lead to a login page. A caller of plain HTTP has asked for what net/http gives, and follows it.
+// may lead to a login page. An API with verdicts tells the outcome in a body, and a 303 has none. A caller of plain HTTP has asked for what net/http gives, and follows
+// it.
 func (r *reader) isSuccessElsewhere(p *profile.Profile) bool {
 	told := p.Own.SeeOther == profile.Yes || r.facts.PlainHTTP
 	return told && r.answer.SameOrigin && len(p.Verdicts) == 0 && !r.isUnaskedPage(p)
 }
 
-// obeyShouldRetry applies the profile's should-retry header to v. The header may stop or allow another attempt;
-// it never makes an unknown outcome known. stop is true if the server said no.
+// obeyShouldRetry applies the profile's should-retry header to v. The header may stop or allow another attempt; it never makes an unknown outcome known. A
+// "yes" counts only if the answer has no flaw. A missing header is a "no" only where the profile says so, and for an error of the API's own. A "no" beside a
+// 5xx holds the operation: the API keeps this error. stop is true if the server said no.
 func (r *reader) obeyShouldRetry(p *profile.Profile, v *Verdict) (stop bool) {
 	if p.ShouldRetry.Header == "" || r.answer.Status < 400 || v.AlreadyDone || v.Kind == KindMismatch || v.Hold {
 		return false

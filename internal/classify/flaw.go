@@ -33,10 +33,9 @@ func (f Flaw) String() string {
 	return names[f]
 }
 
-// success returns the verdict on a 2xx: final, unless it has a flaw, or its outcome stands in its body. A flawed answer is
-// requested again in two cases, if the key protects: the connection may have cut it off, or the profile names an API.
-// A second equal answer is held; without a recorded body, a second one of the same status and Content-Type. The first is held, too, if another
-// send is not known to be safe.
+// success returns the verdict on a 2xx: final, unless it has a flaw, or its outcome stands in its body. A flawed answer is requested again in two cases
+// (again), if the key protects: the connection may have cut it off, or the profile names an API. A second equal answer is held; without a recorded body, a
+// second one of the same status and Content-Type. The first is held, too, if another send is not known to be safe.
 func (r *reader) success(p *profile.Profile) Verdict {
 	flaw := r.successFlaw(p)
 	switch {
@@ -55,9 +54,9 @@ func (r *reader) success(p *profile.Profile) Verdict {
 	return Verdict{Kind: KindUnknown, Again: true, Flaw: flaw}
 }
 
-// refusal returns the verdict on a 4xx that is final by its status alone. One that speaks of the key may mean a key used before, with an effect, and is
-// held. If something in front of the API may have given
-// the 4xx, it proves only the refusal of this send.
+// refusal returns the verdict on a 4xx that is final by its status alone. One that speaks of the key may mean a key used before, with an effect, and is held.
+// If something in front of the API may have given the 4xx, it proves only the refusal of this send. Bare has the statuses that this API itself gives without a
+// body.
 func (r *reader) refusal(p *profile.Profile) Verdict {
 	if r.speaksOfKey(p) {
 		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear, Flaw: FlawKey}

@@ -44,8 +44,8 @@ func (c *content) proof(list []profile.Verdict) profile.Proof {
 	return profile.ProvesUnknown
 }
 
-// meets reports whether the body fits a verdict of the profile: it has exactly one value at the verdict's pointer, and this is one of the verdict's
-// values. A verdict without values takes any but null.
+// meets reports whether the body fits a verdict of the profile: it has exactly one value at the verdict's pointer, and this is one of the verdict's values. A
+// verdict without values takes any but null. An empty list is the value "[]", an empty object "{}"; other lists and objects are no value.
 func (c *content) meets(v *profile.Verdict) bool {
 	if len(jsonpointer.Texts(c.Body, v.Pointer)) != 1 {
 		return false

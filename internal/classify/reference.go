@@ -102,7 +102,8 @@ func Repeats(request, resource []byte) bool {
 	return repeats(jsonpointer.Decode(request), jsonpointer.Decode(resource))
 }
 
-// repeats reports whether a resource has each value of a request at the same place, and the request has at least one. Both are decoded JSON values.
+// repeats reports whether a resource has each value of a request at the same place, and the request has at least one. Both are decoded JSON values. A scalar is
+// repeated by an equal one, an object member by member; an empty object never is.
 func repeats(request, resource any) bool {
 	members, isObject := request.(map[string]any)
 	if !isObject || len(members) == 0 {
@@ -123,7 +124,8 @@ func repeats(request, resource any) bool {
 	return true
 }
 
-// repeatsEach reports whether the resource repeats each entry of a list, see repeats.
+// repeatsEach reports whether the resource has a list of the same length, and each entry repeats the one at its place (see repeats). An empty list is never
+// repeated.
 func repeatsEach(list []any, resource any) bool {
 	is, _ := resource.([]any)
 	if len(is) != len(list) || len(list) == 0 {
@@ -146,7 +148,8 @@ func sameValue(a, b any) bool {
 	return same && known
 }
 
-// ObjectID returns the id of the one object in a JSON answer: its member id, or that of the one object inside, alone or in a list. It is empty if there is none.
+// ObjectID returns the id of the one object in a JSON answer: its member id, or that of the one object inside, alone or in a list. It is empty if there is none,
+// or deeper than idDepthMax objects.
 func ObjectID(body []byte) string {
 	document := jsonpointer.Decode(body)
 	for range idDepthMax {

@@ -17,9 +17,9 @@ import (
 // codingsMax is the greatest number of nested codings to decode. Nobody uses more than one.
 const codingsMax = 2
 
-// Decode returns the text of a body with these headers. It returns body itself if body has no coding, and nil if a coding is unknown.
-// whole is true if nothing is missing at the end of body. all reports whether text is complete, too: body is whole, could be decoded, and
-// is at most limit bytes when decoded. At most limit bytes are decoded, and one more.
+// Decode returns the text of a body with these headers. It returns body itself if body has no coding, and nil if a coding is unknown, or there are more than
+// codingsMax. whole is true if nothing is missing at the end of body. all reports whether text is complete, too: body is whole, could be decoded, and is at
+// most limit bytes when decoded. At most limit bytes are decoded, and one more.
 func Decode(h http.Header, body []byte, whole bool, limit int64) (text []byte, all bool) {
 	codings := contentCodings(h)
 	if len(codings) == 0 || len(body) == 0 {

@@ -140,9 +140,9 @@ func (c *Call[R]) Recording() (firstLeft bool) {
 	return c.firstLeft
 }
 
-// Answer gives all waiting callers the result before the call is over. The function run in Run calls it, once at most. The call stays in the table
-// until that function returns: nobody joins it, and the next call of the operation waits for its end. A result or a panic after Answer reaches no
-// caller: see PanickedLate.
+// Answer gives all waiting callers the result before the call is over. The function run in Run calls it, once at most. The call stays in the table until that
+// function returns: nobody joins it (closed), and the next call of the operation waits for its end. A result or a panic after Answer reaches no caller: see
+// PanickedLate.
 func (c *Call[R]) Answer(result R) {
 	c.result, c.ending = result, make(chan struct{})
 	c.table.mu.Lock()
@@ -165,9 +165,9 @@ func (c *Crash) Error() string {
 	return fmt.Sprintf("panic with a %T", c.Value)
 }
 
-// Run runs the call in the current goroutine, once no earlier call of the same operation is left, and gives
-// everybody its result. If run panics or ends the goroutine, crashed makes the result from a *Crash; a panic goes on in the
-// caller that started the call.
+// Run runs the call in the current goroutine, once no earlier call of the same operation is left, and gives everybody its result. If its callers have had their
+// result by Answer (ending is set), the result of run is not used. If run panics or ends the goroutine, crashed makes the result from a *Crash; a panic goes on
+// in the caller that started the call.
 func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 	ended := false
 	defer func() {
@@ -236,7 +236,8 @@ func (c *Call[R]) begin() bool {
 	return !c.abandoned
 }
 
-// abandon is called by the last caller when it leaves. It returns true if the call has not begun: then it will never run anything.
+// abandon is called by the last caller when it leaves. It returns true if the call has not begun, since it still waits for an earlier one (waits): then it will
+// never run anything.
 func (c *Call[R]) abandon() bool {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()

@@ -59,7 +59,8 @@ const (
 
 // Enter lets a caller join the running call of its operation, or start one, as arrival says. caller is nil for Refused, and for Circle: the caller comes from a
 // function that the running call waits for, so its wait would never end. same reports whether the request of the running call is the caller's own; without same, the
-// caller joins nobody. A call that was given up, or answered, is not joined: the next one waits for its end in Run.
+// caller joins nobody. The starter does not count as a waiter: its work is the parent of the call's. A call that was given up, or answered (closed), is not joined:
+// the next one waits for its end in Run.
 func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (caller *Caller[R], arrival Arrival) {
 	by := From(e.Context) // before the lock: the methods of a context are a user's code
 	deadline, bounded := e.Context.Deadline()
@@ -238,8 +239,9 @@ func (c *Caller[R]) Wait() (result R, err error) {
 	return c.call.result, nil
 }
 
-// Await waits for the call, and returns nil once the result is there, also after a panic. An error means that the caller has left without a result:
-// its context has ended, its patience is over, or the wait would never end.
+// Await waits for the call, and returns nil once the result is there, also after a panic. The caller that started the call has no bound of patience. The last
+// caller to leave waits for the result all the same, unless the call runs nothing, until has ended, or patience is over. An error means that the caller has
+// left without a result: its context has ended, its patience is over, or the wait would never end.
 func (c *Caller[R]) Await() error {
 	patience := c.patience
 	if c.first {

@@ -16,8 +16,9 @@ type FailedBegin struct {
 	Key       CallKey
 }
 
-// Looks reports whether a call with a failed Begin reads the records of its keys for its error. Otherwise the outcome is unknown: the record may be
-// there, or a lagging server of a shared journal may answer the read. (Invariant 19.)
+// Looks reports whether a call with a failed Begin reads the records of its keys for its error. So it does, unless the write is uncertain, if the journal was
+// not asked, or nobody else can write under the key. Otherwise the outcome is unknown: the record may be there, or a lagging server of a shared journal may
+// answer the read. (Invariant 19.)
 func (f FailedBegin) Looks() bool {
 	return !f.Uncertain && (f.Key.Random || f.NotAsked || !f.Shared)
 }

@@ -96,8 +96,8 @@ func (l *Lanes) next() (best *lane) {
 	return best
 }
 
-// Done notes the end of an operation to an origin. It is called once after each Take. It sends to Wanted if few operations of the origin are left
-// here, so that more can be claimed.
+// Done notes the end of an operation to an origin. More may be claimed for the origin again, if Overdue has stopped that (blocked). It is called once after
+// each Take. It sends to Wanted if few operations of the origin are left here, so that more can be claimed.
 func (l *Lanes) Done(origin string) {
 	l.turns.mu.Lock()
 	defer l.turns.mu.Unlock()
@@ -117,8 +117,8 @@ func (l *Lanes) Done(origin string) {
 	}
 }
 
-// low reports whether more operations of an origin should be claimed. has is the number of its operations in the lanes. It is true once a quarter
-// of the origin's share is free: a claim costs the journal as much as many changes, and should bring several records. The caller holds turns.mu.
+// low reports whether more operations of an origin should be claimed. has is the number of its operations in the lanes, at most twice its share. It is true
+// once a quarter of that is free: a claim costs the journal as much as many changes, and should bring several records. The caller holds turns.mu.
 func (l *Lanes) low(has int) bool { return 2*has <= 3*l.turns.share }
 
 // forget removes an origin without operations. The caller holds turns.mu.
@@ -127,8 +127,8 @@ func (l *Lanes) forget(origin string) {
 	delete(l.turns.of, origin)
 }
 
-// Divide gives each of origins origins an equal share of the workers, between one and the limit of New. Operations
-// that run already go on, even beyond a smaller share.
+// Divide gives each of origins origins an equal share of the workers, between one and the limit of New. The share is rounded up. Operations that run already go
+// on, even beyond a smaller share.
 func (l *Lanes) Divide(origins int) {
 	l.turns.mu.Lock()
 	defer l.turns.mu.Unlock()
@@ -140,8 +140,8 @@ func (l *Lanes) Divide(origins int) {
 }
 
 // Room returns the number of operations of an origin that may be claimed now: up to twice its share, and twice the workers in all. It is zero if the origin has
-// enough, if all workers wait in functions of the program, or if its operations wait for a limiter or were given back by Overdue. claimed is the number of records
-// of all origins that are claimed and not yet queued.
+// enough, if all workers wait in functions of the program (lent: they have lent their turns to send), if some of its operations wait for a limiter (parked), or if
+// Overdue has given some back (blocked). claimed is the number of records of all origins that are claimed and not yet queued.
 func (l *Lanes) Room(origin string, claimed int) int {
 	l.turns.mu.Lock()
 	defer l.turns.mu.Unlock()
@@ -196,9 +196,9 @@ func (l *Lanes) Close() (left []*persist.Record) {
 	return left
 }
 
-// Overdue removes and returns the records that have been queued for age or longer behind operations which wait in a
-// function or a limiter of the user: those of their own origin, or all workers. The caller gives up its claims on them
-// in the journal, so that other processes can send them. Such an origin takes no new ones until an operation moves on.
+// Overdue removes and returns the records that have been queued for age or longer behind operations which wait in a function or a limiter of the user: those of
+// their own origin, or all workers. The caller gives up its claims on them in the journal, so that other processes can send them. Such an origin takes no new
+// ones until an operation moves on (blocked). An operation lends its turn to send while it is in a function (lent), and is parked while it waits for a limiter.
 func (l *Lanes) Overdue(age time.Duration) (left []*persist.Record) {
 	l.turns.mu.Lock()
 	defer l.turns.mu.Unlock()

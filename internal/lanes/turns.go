@@ -74,8 +74,8 @@ func (t *turns) add(origin string) *sends {
 	return at
 }
 
-// Enter implements Turns. It waits until an operation may send to origin. The operation must have been taken by Lanes.Take and not be done. After nil
-// it has a turn, and Leave must give the turn back. After an error, which is the cause of ctx, it has none.
+// Enter implements Turns. It waits until an operation may send to origin. The operation must have been taken by Lanes.Take and not be done. After nil it has a
+// turn, and Leave must give the turn back. After an error, the cause of ctx, it has none. The end of ctx wakes all waits: each looks at its own context.
 func (t *turns) Enter(ctx context.Context, origin string) error {
 	defer context.AfterFunc(ctx, func() {
 		t.mu.Lock()
@@ -137,8 +137,8 @@ func (t *turns) Leave(origin string) {
 	t.wakeNext()
 }
 
-// Lend implements Turns: an operation that has its turn to send calls a function of the program, which may take long, and lends the turn to others
-// meanwhile.
+// Lend implements Turns: an operation that has its turn to send calls a function of the program, which may take long, and lends the turn to others meanwhile:
+// it counts as lent, and not as sending (under).
 func (t *turns) Lend(origin string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,7 +150,8 @@ func (t *turns) Lend(origin string) {
 	t.wakeNext()
 }
 
-// TakeBack implements Turns: the operation has its turn again. It does not wait for it: for a while more operations may send than there are turns.
+// TakeBack implements Turns: the operation has its turn again. More may be claimed for its origin again (blocked is false). It does not wait for the turn: for
+// a while more operations may send than there are turns.
 func (t *turns) TakeBack(origin string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,7 +170,7 @@ func (t *turns) Park(origin string) {
 	t.of[origin].parked++
 }
 
-// Unpark implements Turns: an operation that waited for the limiter goes on, or has ended.
+// Unpark implements Turns: an operation that waited for the limiter goes on, or has ended. More may be claimed for its origin again (blocked is false).
 func (t *turns) Unpark(origin string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -46,9 +46,9 @@ func (c *claims) Claimed(batch []persist.Record, claim *Claim, marked time.Time)
 	})
 }
 
-// handOver gives a record that this client has just claimed to the run of it that is still under way here, if acts.Running allows that; running is
-// true then. Else the lease is held for the pass that claimed. marked is the time at which the claim has marked the record as maybe sent; zero: it
-// has not. The caller holds table.mu.
+// handOver gives a record that this client has just claimed to the run of it that is still under way here, if acts.Running allows that; running is true then.
+// Else the lease is held for the pass that claimed. A run that does not know of a later Enqueue keeps its old revision: its next write is refused, and it reads
+// the record. marked is the time at which the claim has marked the record as maybe sent; zero: it has not. The caller holds table.mu.
 func (c *claims) handOver(rec *persist.Record, marked time.Time) (running bool) {
 	at := c.table.running(rec.ID)
 	var run acts.Running
@@ -104,8 +104,9 @@ func (c *claims) Unwritten() {
 	}
 }
 
-// Marked implements Claims. It sets the fields of the record as the claim has set them in the journal, if acts.ClaimMark allows a send by the mark.
-// Only a fair Run with the place of the operation may ask. A call from before the claim would send it at the revision at which the Run gives it back.
+// Marked implements Claims. It sets the fields of the record as the claim has set them in the journal, if acts.ClaimMark allows a send by the mark. Only a fair
+// Run with the place of the operation may ask. A call from before the claim would send it at the revision at which the Run gives it back. The run counts as
+// begun then, and End must follow.
 func (c *claims) Marked(rec *persist.Record) bool {
 	now := c.table.clock.Now()
 	c.table.mu.Lock()

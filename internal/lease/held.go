@@ -41,7 +41,8 @@ func (l *held) Keep(rec *persist.Record) {
 	rec.LeaseUntil = now.Add(max(left+left/2, usual+usual/Renewals))
 }
 
-// Begin implements Leases: it renews the lease of a record until End, while a run may send it. A record with the lease of another owner is ignored.
+// Begin implements Leases: it renews the lease of a record until End, while a run may send it. A record with the lease of another owner is ignored, and so is
+// one with a run noted already.
 func (l *held) Begin(rec *persist.Record) {
 	if rec.LeaseOwner != l.owner {
 		return
@@ -112,7 +113,8 @@ func (l *held) Check(ctx context.Context, id persist.ID) error {
 	return nil
 }
 
-// Unbroken implements Leases: it reports whether this client's lease of the operation has never ended since Begin. It is false without a lease.
+// Unbroken implements Leases: it reports whether this client's lease of the operation has never ended since Begin. It is false without a lease, and for one
+// that was renewed too late (lapsed) or is another's by now (lost).
 func (l *held) Unbroken(id persist.ID) bool {
 	now := l.table.clock.Now()
 	l.table.mu.Lock()

@@ -69,8 +69,9 @@ func (r *renewal) renewAll() {
 	r.arm()
 }
 
-// renew renews leases in the journal. A lease that the journal has not renewed is noted as lost. After an error none is, and the leases stay as they
-// were. A lease that was released meanwhile is left alone. The caller must not hold table.mu.
+// renew renews leases in the journal. A lease that the journal has not renewed is noted as lost; one renewed only after its end as lapsed, since others may
+// have acted on it meanwhile. After an error none is, and the leases stay as they were. A lease that was released meanwhile is left alone. The caller must not
+// hold table.mu.
 func (r *renewal) renew(ctx context.Context, ids []persist.ID) {
 	r.table.mu.Lock()
 	asked := make(map[persist.ID]*lease, len(ids))

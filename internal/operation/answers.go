@@ -79,8 +79,7 @@ func (d *Drive) LookedUp(v classify.Verdict, sent Sent) {
 func (d *Drive) Done() classify.Verdict { return d.verdict }
 
 // duplicateAsked takes the lookup after the answer "this business reference was used before": an earlier attempt of this operation may have used it. A final verdict v
-// ends the operation. Else the first answer counts, with v or, if nothing was asked, with its own verdict. The longer wait (hint) of the two answers counts.
-// (Invariants 4 and 50.)
+// ends it. Else the first answer counts, with v or, if nothing was asked, its own verdict, and the longer wait (hint). (Invariants 4 and 50.)
 func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
 	hint := d.hint
 	d.count(sent)
@@ -96,8 +95,7 @@ func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
 }
 
 // judge adds the verdict v on an attempt to those before: d.proof is what they prove together, d.answer the answer that counts, also if its caller has given up. Then it
-// decides the next step. Without a key at the API (op.Protected is false), classify.Once allows another send only after an unsent one. (Invariants 8, 24, 42, 49 and
-// 63.)
+// decides the next step. Without a key at the API (op.Protected), only an unsent attempt is made again (Once). (Invariants 8, 24, 42, 49 and 63.)
 func (d *Drive) judge(v classify.Verdict, sent Sent) {
 	d.unread = false
 	if d.given.OtherFacts && sent.Answer.ID != 0 {

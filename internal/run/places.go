@@ -25,8 +25,8 @@ type seats struct {
 	owners owner.Owners // tells whether a record is the caller's
 }
 
-// place chooses the account for the operation's record, and notes its owner, by a search for records of the key. It does so also if ctx has ended: an
-// error of such a call depends on it. Errors: the journal's, and errForgottenBefore.
+// place chooses the account for the operation's record, and notes its owner, by a search for records of the key. secret is the journal's, for a comparison of
+// owners; nil if none is needed. It does so also if ctx has ended: an error of such a call depends on it. Errors: the journal's, and errForgottenBefore.
 func (s *seats) place(ctx context.Context, op *preparedRequest) error {
 	secret, err := s.owners.Identify(ctx, &op.named.Owner, op.rec)
 	if err != nil {

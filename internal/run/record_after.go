@@ -121,8 +121,9 @@ func (d *ending) flush(ctx context.Context) error {
 	return err
 }
 
-// finish writes the record as ended, and returns the written record. write is the journal's Finish or FinishLate: it gets the record without the
-// request, unless that is to be kept. The returned record still has the request.
+// finish writes the record as ended, and returns the written record. write is the journal's Finish or FinishLate: it gets the record without the request,
+// unless that is to be kept. The returned record still has the request. Two facts keep a key of one call longer: a caller has left before the end (Left), or
+// the lease ended meanwhile (Broken), so that others may know the key.
 func (d *ending) finish(ctx context.Context, now time.Time, write func(context.Context, persist.Record) error) (persist.Record, error) {
 	t := d.task
 	// At the last moment, since a caller may leave until then.
@@ -149,8 +150,8 @@ func withoutRequest(rec persist.Record) persist.Record {
 	return rec
 }
 
-// leaveUnfinished writes the record of an operation that has not ended: pending with the time of the next attempt, or held, and without a
-// lease. Any client that can serve it may take it then.
+// leaveUnfinished writes the record of an operation that has not ended: pending with the time of the next attempt, or held, and without a lease. Any client
+// that can serve it may take it then. aside names operations that this client leaves alone for a while, since it alone could not send them.
 func (d *ending) leaveUnfinished(now time.Time) error {
 	t := d.task
 	c := t.drive.Change(d.meanwhile(), now)
@@ -215,8 +216,8 @@ func (d *ending) noteEnd(ctx context.Context, written *persist.Record, err error
 	return err
 }
 
-// result makes the result of a run after its end: an answer, or an error, which has the answer beside it for callers of plain HTTP. Any other answer
-// is read to its end and closed.
+// result makes the result of a run after its end: an answer, or an error, which has the answer beside it for callers of plain HTTP. Any other answer is read to
+// its end and closed. A caller that has joined the run of a pass must first note in the record that it is told (untold).
 func (d *ending) result() *result {
 	t := d.task
 	report := t.drive.Report()
@@ -282,9 +283,9 @@ func (d *ending) error(report *operation.Report) *Error {
 	return e
 }
 
-// noteOwed notes that the written end has to be delivered to Config.OnResult (owed). written is the record as handed to the journal, earlier its
-// OwedFrom before, err the journal's answer. After an error nothing is owed by this run. A pass delivers at once; a Do leaves its result to its
-// caller for a while.
+// noteOwed notes that the written end has to be delivered to Config.OnResult (owed). written is the record as handed to the journal, earlier its OwedFrom
+// before, err the journal's answer. After an error nothing is owed by this run. A pass delivers at once: own is the revision that only this process may deliver
+// for now, zero if any may; a Do leaves its result to its caller for a while.
 func (d *ending) noteOwed(w operation.Writing, written *persist.Record, earlier time.Time, err error) {
 	t := d.task
 	owedFrom := written.OwedFrom

@@ -259,9 +259,9 @@ func (x existing) adopt() *result {
 	return x.mark(op.Marked(t.engine.holder.firstSent(), t.engine.writer.sendUntil()))
 }
 
-// mark writes the record as it must be before the first send: maybe sent, and leased to this client. It writes even if nothing else
-// changes: another process with the revision before can then no longer forget the record as never sent. A result is the journal's error;
-// nothing may be sent then, since a crash after the send would leave a record that says "never sent".
+// mark writes the record as it must be before the first send: maybe sent, and leased to this client. It writes even if nothing else changes: another process
+// with the revision before can then no longer forget the record as never sent. A run that may give its operation back (returns) keeps the record before. A
+// result is the journal's error; nothing may be sent then, since a crash after the send would leave a record that says "never sent".
 func (x existing) mark(marked operation.Op) *result {
 	t := x.task
 	if before := t.rec; x.permit.returns {

@@ -59,9 +59,9 @@ func sameCredentials(t *task, a, b *http.Request) bool {
 	return slices.Equal(credentialsOf(t, a, secret), credentialsOf(t, b, secret))
 }
 
-// heldBack returns errCredentialsRefused if the run waits, since the API has refused the credentials of its
-// request to another operation. After nil the request must be sent: in a pause, this run tries them. The request of
-// a redirect is part of such a try.
+// heldBack returns errCredentialsRefused if the run waits, since the API has refused the credentials of its request to another operation. Only credentials of
+// Config.Authorize count (signed), at the first send of an attempt (begun is zero). After nil the request must be sent: in a pause, this run tries them. The
+// request of a redirect is part of such a try.
 func (r *requests) heldBack(req *http.Request) error {
 	t := r.task
 	all := &t.engine.refused

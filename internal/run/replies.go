@@ -77,9 +77,8 @@ func (r *replies) settle(latest heard) {
 	}
 }
 
-// judged keeps the answer of an attempt that the drive has chosen, unless the drive asks for more. latest is the result of the latest request: of the
-// send, or of a lookup after it; the other one is drained. While the drive asks for a lookup, the send's answer stays open: the lookup reads its
-// text.
+// judged keeps the answer of an attempt that the drive has chosen, unless the drive asks for more. latest is the result of the latest request: of the send
+// (own), or of a lookup after it; the other one is drained. While the drive asks for a lookup, the send's answer stays open: the lookup reads its text.
 func (r *replies) judged(latest heard) {
 	t := r.task
 	switch t.drive.Step() {

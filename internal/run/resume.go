@@ -101,8 +101,8 @@ type passRun struct {
 	stack  []byte  // of a crash; nil: there was none
 }
 
-// start runs a record on a goroutine of its own: a Goexit ends it. It does not wait. Close waits for the run as
-// for an operation of the pass.
+// start runs a record on a goroutine of its own: a Goexit ends it. It does not wait. Touched makes the mark of a claim void; a record just claimed by this pass
+// keeps it. Close waits for the run as for an operation of the pass.
 func (s *resumption) start(call *inflight.Call[*result], listed *persist.Record, t *turn) *passRun {
 	p := s.pass
 	ran := &passRun{}
@@ -190,7 +190,8 @@ func (s *resumption) run(call callers, listed *persist.Record, t *turn, stack *[
 }
 
 // resolve chooses the action for one operation of the pass, and does it: it sends the operation, asks Config.Reconcile, or gives it back. res is never nil; it holds
-// the outcome, or the reason why the operation cannot go on. took is false if there was nothing to do; ran is true if the attempt loop ran.
+// the outcome, or the reason why the operation cannot go on. t is a wait for the limiter that is over; nil: none. stack gets the stack of a crash of the limiter.
+// p.lanes is set in a Run with shares for each origin. took is false if there was nothing to do; ran is true if the attempt loop ran.
 func (s *resumption) resolve(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took, ran bool) {
 	p := s.pass
 	const name = "resume"

@@ -24,9 +24,9 @@ type requests struct {
 	begun  int           // sends of the current request, redirects included
 }
 
-// send makes one attempt at the operation: one send, and one more for each redirect within the origin. Each has
-// credentials of its own and a check of the retention window and the lease. It counts the sends. The caller
-// drains the result. The record must say before that it may be sent.
+// send makes one attempt at the operation: one send, and one more for each redirect within the origin. Each has credentials of its own and a check of the
+// retention window and the lease. It counts the sends; begun counts those of an attempt under way. The caller drains the result. The record must say before
+// that it may be sent.
 func (r *requests) send() wire.Result {
 	t := r.task
 	// The record names no URL. No other attempt would either.
@@ -52,8 +52,8 @@ func newSender(cfg *Config, requests wire.Requests) wire.Sender {
 	return wire.Sender{Transport: cfg.Transport, Limits: limits, Requests: requests}
 }
 
-// Prepare makes the recorded request anew, and is the last check before its bytes leave: after a nil error it
-// counts as sent. ctx ends with the attempt; send is ctx with its trace. After an error nothing was sent.
+// Prepare makes the recorded request anew, and is the last check before its bytes leave: after a nil error it counts as sent. At the first send of an attempt
+// (begun is zero) MayLeave asks more. ctx ends with the attempt; send is ctx with its trace. After an error nothing was sent.
 func (r *requests) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
 	t := r.task
 	req, err := r.attemptRequest(ctx, send, target)

@@ -89,8 +89,8 @@ func (s *streamed) waits(context.Context, *http.Response, error) (again bool, er
 // backoff returns the wait until the next attempt, in the form that go-retryablehttp's loop asks for. next has chosen it before.
 func (s *streamed) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return s.wait }
 
-// next chooses the wait before the next attempt of a request that is no operation, at least a nanosecond. It returns false if there is none: the policy allows no
-// other attempt, it would fail alike, or the body cannot be read again.
+// next chooses the wait before the next attempt of a request that is no operation, at least a nanosecond. An idempotent method has attempts of its own
+// (SafeAttempts). It returns false if there is none: the policy allows no other attempt, it would fail alike, or the body cannot be read again.
 func (s *streamed) next() bool {
 	// Made late: most requests never wait.
 	if s.schedule == nil {

@@ -40,8 +40,8 @@ type standing struct {
 }
 
 // look searches the journal for operations that have replaced old, or would forbid to replace it. next is the record that the act would begin; nil: none. The result
-// names them, and has the record under next's key: own if the same act began it, taken if it is another operation. errElsewherePlace: a request that selects another
-// account has taken its record's place since.
+// names them, and has the record under next's key: own if the same act began it, taken if it is another operation. With untold (nobody was told of old's end) fewer
+// later generations are looked at. errElsewherePlace: a request that selects another account has taken its record's place since.
 func (s successor) look(old *persist.Record, next *persist.Record) (standing, error) {
 	var found standing
 	own := ""
@@ -81,8 +81,9 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 	return found, nil
 }
 
-// nearest returns the first of these keys of other tries of old (generations) that has an operation; "" if none has. own is left out. It looks for all of them at
-// once: most do not exist, and one look after the other would take long in a slow journal. Errors: the journal's.
+// nearest returns the first of these keys of other tries of old (generations) that has an operation; "" if none has. own is left out. If old has no account, the
+// next generation counts under any account, the others do not. It looks for all of them at once: most do not exist, and one look after the other would take long
+// in a slow journal. Errors: the journal's.
 func (s successor) nearest(old *persist.Record, generations []string, own string) (string, error) {
 	// One element for each look, so that they need no lock.
 	exists, errs := make([]bool, len(generations)), make([]error, len(generations))
@@ -260,8 +261,8 @@ func wantedBy(act acts.Anew) string {
 	return "settled"
 }
 
-// link names next as the replacement in the record of old, unless it is there. found is the result of look. On return it is durable that old has
-// ended, and that next replaces it.
+// link names next as the replacement in the record of old, unless it is there. found is the result of look. With untold, the act is only for an operation with
+// an end that nobody was told. On return it is durable that old has ended, and that next replaces it.
 func (s successor) link(old *persist.Record, next persist.Record, found standing) error {
 	for tries := 1; ; tries++ {
 		if err := s.may(old, &found); err != nil {

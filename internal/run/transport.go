@@ -216,8 +216,9 @@ func (p passThrough) authorize(out, req *http.Request) error {
 	return err
 }
 
-// streamError returns the error of a request that is no operation, and has no record. safe: the method has no effect by definition, so the
-// error is always ErrNoEffect. sent: an attempt may have reached the server. attempts is their number, err the last failure.
+// streamError returns the error of a request that is no operation, and has no record. safe: the method has no effect by definition, so the error is always
+// ErrNoEffect. sent: an attempt may have reached the server. attempts is their number, err the last failure. The error matches ErrNotSent only if nothing was
+// sent.
 func streamError(name string, safe, sent bool, attempts int, err error) error {
 	about := unclear("")
 	if safe || !sent {

@@ -225,9 +225,9 @@ func (u *unbegun) probe(ctx context.Context, id persist.ID) (persist.Record, err
 	return u.journal.Get(ctx, id) // the prober may be below
 }
 
-// errorOfBegin returns the error of a call whose operation the journal did not begin, because of err. Nothing was sent. intent.FailedBegin
-// decides whether the error says so, and intent.CallKey whether it names the key. inFlight: this very call is in the table of running
-// calls, and does not count as another.
+// errorOfBegin returns the error of a call whose operation the journal did not begin, because of err. Nothing was sent. intent.FailedBegin decides whether the
+// error says so, and intent.CallKey whether it names the key. The journal was not asked (NotAsked) about an invalid record, with too many notes, or after the
+// end of ctx. inFlight: this very call is in the table of running calls, and does not count as another.
 func (u *unbegun) errorOfBegin(ctx context.Context, name string, op *preparedRequest, inFlight bool, err error) *Error {
 	begin := intent.FailedBegin{
 		Uncertain: errors.Is(err, persist.ErrUncertain), Shared: u.holder.journalShared, Key: callKey(u.cfg, &op.named),
