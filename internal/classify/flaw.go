@@ -55,8 +55,8 @@ func (r *reader) success(p *profile.Profile) Verdict {
 }
 
 // refusal returns the verdict on a 4xx that is final by its status alone. One that speaks of the key may mean a key used before, with an effect, and is held.
-// If something in front of the API may have given the 4xx, it proves only the refusal of this send. Bare has the statuses that this API itself gives without a
-// body.
+// If something in front of the API may have given the 4xx, it proves only the refusal of this send. Bare lists the statuses that this API itself gives with a
+// page or without a body.
 func (r *reader) refusal(p *profile.Profile) Verdict {
 	if r.speaksOfKey(p) {
 		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear, Flaw: FlawKey}

@@ -41,7 +41,8 @@ func openFile(t *testing.T, dir string, n int) *file {
 // path returns the path of the present journal file.
 func (f *file) path() string { return filepath.Join(f.dir, fmt.Sprintf("%d.db", f.n)) }
 
-// sync keeps a copy of the file's present bytes, in place of a sync to a disk: after a simulated crash the file has these bytes.
+// sync keeps a copy of the file's present bytes, in place of a sync to a disk: after a simulated crash the file has these bytes. It fails once the process has
+// died (over).
 func (f *file) sync(to *os.File) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

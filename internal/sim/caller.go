@@ -112,7 +112,8 @@ func (o *order) key() oncehttp.Key {
 	return oncehttp.NewScope("order").Key("u", ref).Generation(o.gen)
 }
 
-// client returns the client of this process through which the order's caller calls: that of its account, or one of two for it.
+// client returns the client of this process (l, one run of the program) through which the order's caller calls: that of its account. With Pairs each account
+// has two, and the second ones follow all the first ones.
 func (o *order) client(l *life) *oncehttp.Client {
 	if l.w.plan.Setting.Pairs && l.w.dice.chance(0.5, "which of two", o.id<<8|o.gen) {
 		return l.clients[slices.Index(l.clients, l.of(o.account))+l.w.plan.Setting.clients()]
@@ -120,8 +121,8 @@ func (o *order) client(l *life) *oncehttp.Client {
 	return l.of(o.account)
 }
 
-// request returns the order's request: the same bytes each time, in a new value, or in the
-// very value sent before. A third of the bodies can be read only once. Only the order's caller may call it.
+// request returns the order's request: the same bytes each time, in a new value, or (Reuse) in the very value sent before. A third of the bodies can be read
+// only once, unless a call has failed to make a key from its body (rereads). Only the order's caller may call it.
 func (o *order) request(w *world) *http.Request {
 	r := w.dice.of("request", o.id)
 	kind := r.IntN(3)
@@ -196,8 +197,9 @@ func (w *world) serve(s Step) {
 	}
 }
 
-// round is one round of a caller: one call, or several at the same time, and the decision that follows from their verdicts. A caller without a key
-// stops when the contract protects it no longer: in another run of its program, or when its answer may have been swept.
+// round is one round of a caller: one call, or several at the same time, and the decision that follows from their verdicts. A caller of the kind keyed makes a
+// second call beside the first in one of three rounds. A caller without a key stops when the contract protects it no longer: in another run of its program, or
+// when its answer may have been swept.
 func (w *world) round(o *order, r *rand.Rand) {
 	if w.plan.Setting.Roam {
 		o.proc = r.IntN(len(w.procs))
@@ -256,8 +258,8 @@ func (w *world) together(calls ...func() verdict) verdict {
 	return v
 }
 
-// conclude decides the caller's next act by the verdict v. After "no effect" and after a final refusal it may try anew under the next key; after
-// "unknown" it repeats its call in its next round.
+// conclude decides the caller's next act by the verdict v. After "no effect" and after a final refusal it may try anew under the next key (next), and forgets a
+// key named by an error (named); after "unknown" it repeats its call in its next round.
 func (w *world) conclude(o *order, v verdict, r *rand.Rand) {
 	w.logf("%s: %v", o.ref, v)
 	switch v {
@@ -352,13 +354,14 @@ func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Respo
 	return unknown
 }
 
-// incomparable reports whether err says that a request cannot be compared with its record any more, such as after a change of the configuration. It
-// may only occur at the end of a run, when faults have stopped. Then nobody gets the record's answer.
+// incomparable reports whether err says that a request cannot be compared with its record any more, such as after a change of the configuration. It counts only
+// at the end of a run, when faults have stopped (calm). Then nobody gets the record's answer.
 func (w *world) incomparable(err error) bool {
 	return w.calm.Load() && errors.Is(err, oncehttp.ErrConfig) && strings.Contains(err.Error(), "cannot be compared")
 }
 
-// decided returns the verdict of a caller whose operation was decided before its call. A caller that began no call before asks again for the answer.
+// decided returns the verdict of a caller whose operation was decided before its call: stuck if no call gives it the answer, declined after a refusal. After a
+// success it is unknown: the caller asks again, for the answer.
 func decided(err error) verdict {
 	var e *oncehttp.Error
 	switch {

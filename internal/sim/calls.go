@@ -13,8 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// plannedCall returns the call of this round. For each call it draws at random how the key is named, when the call's context ends, and whether the
-// request is valid.
+// plannedCall returns the call of this round. The kind of the order says how it names its key: by DoKey, a header, the context, an Enqueue, or not at all. For
+// each call it draws at random which of these, when the call's context ends, and whether the request is valid. l is the run of the program that is called.
 func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
 	ctx, cancel := w.callContext(o, r)
 	req := o.request(w).WithContext(ctx)
@@ -52,8 +52,9 @@ func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
 	return func() verdict { defer cancel(); defer w.closed(o, req); return w.call(o, l, key, do) }
 }
 
-// secondCall returns a second call for the same order, beside the first. It is a Do or an Enqueue. It starts after a drawn delay; half of the
-// Enqueues start when the first call frees the key. An Enqueue must be kept whatever the first call's result.
+// secondCall returns a second call for the same order, beside the first. It is a Do or an Enqueue. It starts after a drawn delay; half of the Enqueues start
+// when the first call frees the key. It has a request value of its own, and leaves that of the order (o.req) as it is. An Enqueue must be kept whatever the
+// first call's result.
 func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
 	ctx, cancel := w.callContext(o, r)
 	kept := o.req
@@ -87,7 +88,7 @@ func withKey(req *http.Request, key oncehttp.Key) *http.Request {
 	return req
 }
 
-// callContext returns the context of one call, and its cancel function. In the calm at the end, and for half of the other calls, the context never
+// callContext returns the context of one call, and its cancel function. Once the faults have stopped (calm), and for half of the other calls, the context never
 // ends. Otherwise it ends within 20 s, within 1 ms, or when the whole answer has been read (before the client classifies it).
 func (w *world) callContext(o *order, r *rand.Rand) (context.Context, context.CancelFunc) {
 	ctx := w.as(context.Background(), o.account)

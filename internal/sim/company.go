@@ -119,8 +119,8 @@ const askedMax = 2*time.Hour + time.Minute
 // slack is the most added to a wait by the way to the journal, and by a clock known only roughly.
 const slack = time.Minute
 
-// apply sets the values in which this process differs from the others in the Config of one of its runs. Once the faults have stopped no client lacks
-// anything.
+// apply sets the values in which this process differs from the others in the Config of one of its runs: long pauses (patient), half the window (corrected; the
+// profile of the next version has that already), small bodies, and a limiter. Once the faults have stopped (calm) no client lacks anything.
 func (c *company) apply(w *world, l *life, cfg *oncehttp.Config) {
 	if c.patient {
 		cfg.Retry.MaxDelay, cfg.Retry.MaxPause = patience, patience
@@ -139,8 +139,8 @@ func (c *company) apply(w *world, l *life, cfg *oncehttp.Config) {
 	}
 }
 
-// window returns the time for which this process takes the server to know a key, by its profile. In some runs one of the clients has a corrected
-// profile, with half that time.
+// window returns the time for which this process takes the server to know a key, by its profile. In some runs one of the clients has a corrected profile, with
+// half that time (corrected). The next version (next) has half of it, too, and its records say so.
 func (l *life) window() time.Duration {
 	window := l.w.plan.Setting.Profile.Window.Floor
 	if l.variant.company.corrected && !l.variant.next {
@@ -177,7 +177,8 @@ func (m *limiter) Wait(ctx context.Context) error {
 	}
 }
 
-// sweep calls Client.Sweep. If the clients of the simulation keep records for different times, a client with the shortest times sweeps.
+// sweep calls Client.Sweep. A run of the program that keeps as little as a Config can (hasty) sweeps with a client of its own: with answers for the shortest
+// time, or keys as long as their answers.
 func (w *world) sweep(l *life, r *rand.Rand) {
 	c := l.client(r)
 	if l.variant.company.hasty {
@@ -196,8 +197,8 @@ func (w *world) sweep(l *life, r *rand.Rand) {
 	w.logf("sweep: %v", err)
 }
 
-// written checks the next due time in a changed record, at the moment of its write: by the record's own pauses, or by the wait that the server asked
-// for.
+// written checks the next due time in a changed record, at the moment of its write: by the record's own pauses, or by the wait that the server asked for
+// (askedMax at most). A pending record due later than that, and a little (slack), is a failure.
 func (m *model) written(l *life, rec persist.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

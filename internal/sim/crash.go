@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// crash returns the disk after a loss of power, or the end of the only process. It keeps all durable changes and, by chance, a part of the others.
-// The old disk is closed.
+// crash returns the disk after a loss of power, or the end of the only process. It keeps all durable changes and, by chance, a part of the others: of each
+// record the first changes. With a deliberate bug it also keeps a change with half of its answer. The old disk is closed.
 func (d *disk) crash(r *rand.Rand) store {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -36,8 +36,8 @@ func (d *disk) crash(r *rand.Rand) store {
 	return next
 }
 
-// restore fills an empty simulated disk with records, each at its Seq and Revision. It repeats their history, since a journal in memory has no other
-// way.
+// restore fills an empty simulated disk with records, each at its Seq and Revision. It repeats their history, since a journal in memory has no other way: a
+// number (Seq) of a forgotten record is used up by a filler. last is the highest number given.
 func (d *disk) restore(records map[persist.ID]persist.Record, last uint64) {
 	seq := uint64(0)
 	skip := func(to uint64) { // the records there were forgotten
@@ -58,8 +58,8 @@ func (d *disk) restore(records map[persist.ID]persist.Record, last uint64) {
 	d.last = last
 }
 
-// replay writes rec into a new journal after a simulated crash, and returns it as written. It begins the record and changes it as often as its
-// Revision says, since a journal takes no record at a later revision.
+// replay writes rec into a new journal after a simulated crash, and returns it as written. It begins the record and changes it as often as its Revision says,
+// since a journal takes no record at a later revision. A final record is unfinished until its last change.
 func (d *disk) replay(rec persist.Record) persist.Record {
 	ctx, unfinished := context.Background(), rec.Clone()
 	if rec.State.Final() {

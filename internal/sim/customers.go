@@ -66,7 +66,8 @@ func (s *Setting) configAccount(n int) string {
 	return accountName(n)
 }
 
-// account returns Config.Account for the n-th client of this run of the program; empty in runs that do not name accounts yet.
+// account returns Config.Account for the n-th client of this run of the program; empty in runs that do not name accounts yet: the first ones, if the plan says
+// so (Changes.Accounts), and before the faults have stopped (calm).
 func (l *life) account(n int) string {
 	if s := &l.w.plan.Setting; l.number < s.Changes.Accounts && !l.w.calm.Load() {
 		return ""

@@ -146,7 +146,7 @@ func (d *disk) Amend(ctx context.Context, rec persist.Record) (amended persist.R
 	return amended, nil
 }
 
-// Assign implements [persist.Journal]. It is durable at once, with all earlier writes.
+// Assign implements [persist.Journal]. It is durable at once, with all earlier writes. After a failed commit (broken) it returns the error of that.
 func (d *disk) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

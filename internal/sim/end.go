@@ -36,8 +36,9 @@ func (w *world) disarm() {
 	}
 }
 
-// end goes on without faults until no operation and no caller is in doubt: passes send what is due, an operator settles held operations, and callers
-// ask again. What is still in doubt after endPasses rounds is a failure of the run.
+// end goes on without faults until no operation and no caller is in doubt: passes send what is due, an operator settles held operations, and callers ask again.
+// The server gets a list of zero faults, one for each of the sends to come, so that none has a fault. What is still in doubt after endPasses rounds is a
+// failure of the run.
 func (w *world) end() {
 	w.logf("the faults stop")
 	w.store.heal()
@@ -98,8 +99,8 @@ func (w *world) restart(p *process) {
 	p.start()
 }
 
-// settleHeld lets the operator settle held operations, and returns the number of unfinished ones. If no client has credentials of
-// its own, nobody but the callers can send pending operations, and after some passes the operator settles these, too.
+// settleHeld lets the operator settle held operations, and returns the number of unfinished ones. n is the number of the round. An operation without an account
+// gets one. If no client has credentials of its own, nobody but the callers can send pending operations, and after some passes the operator settles these, too.
 func (w *world) settleHeld(n int) int {
 	all := n > 3 && w.plan.Setting.Customers == byCredentials
 	doubts := w.unfinished()
@@ -117,8 +118,8 @@ func (w *world) settleHeld(n int) int {
 	return len(doubts)
 }
 
-// askAgain lets each caller without a result make its call once more, after the faults have stopped. It returns the number of callers still without
-// one. A caller without a key whose request is not protected does not ask again: it might pay twice.
+// askAgain lets each caller without a result make its call once more, after the faults have stopped. n is the number of the round. It returns the number of
+// callers still without one. A caller without a key whose request is not protected does not ask again: it might pay twice.
 func (w *world) askAgain(n int) (left int) {
 	for _, o := range w.model.waiting() {
 		l := w.live(o.proc)
@@ -221,7 +222,8 @@ func (m *model) waiting() []*order {
 	return orders
 }
 
-// dismiss notes that a caller without a key has heard of its operation's end from an operator: it does not ask any more.
+// dismiss notes that a caller without a key has heard of its operation's end from an operator: it does not ask any more (settled). If it asks at this moment,
+// it is not told, and its order is not checked (excused).
 func (m *model) dismiss(rec persist.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -43,7 +43,8 @@ func (w *world) guests(l *life, cfg *oncehttp.Config) {
 	}
 }
 
-// guest makes a call of the client from a function of the Config, now and then. from names the function.
+// guest makes a call of the client from a function of the Config, now and then. from names the function. Half of the calls have a context of their own. In
+// three of four cases the function waits for its call, for an AttemptTimeout at most.
 func (w *world) guest(ctx context.Context, l *life, from string) {
 	w.calling.Add(1)
 	defer w.calling.Add(-1)
@@ -76,8 +77,8 @@ func (w *world) guest(ctx context.Context, l *life, from string) {
 	}
 }
 
-// asGuest makes one random call of the client of l, in the place of a function of the Config. from names the function in the history; id, unique
-// in the run, names an order of its own.
+// asGuest makes one random call of the client of l, in the place of a function of the Config. from names the function in the history; id, unique in the run,
+// names an order of its own. The call asks for something new, flushes, lists, settles an unfinished operation, or joins one.
 func (w *world) asGuest(ctx context.Context, l *life, from string, id int, r *rand.Rand) {
 	doubts := w.unfinished()
 	choice := r.IntN(5)

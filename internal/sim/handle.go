@@ -43,8 +43,8 @@ var (
 	_ persist.LateFinisher = lateHandle{}
 )
 
-// journalOf returns the journal as one run of a simulated process (life) sees it: the process may be killed in its calls, and has its own
-// clock. shared: other processes use the journal, too.
+// journalOf returns the journal as one run of a simulated process (life) sees it: the process may be killed in its calls, and has its own clock. shared: other
+// processes use the journal, too. The value has just the optional methods of such a journal: late ends (Late), claims (shared), due times.
 func journalOf(l *life, shared bool) persist.Journal {
 	h := &handle{life: l, to: l.w.faulty(l.store), clock: l.clock}
 	if l.w.plan.Setting.Late {
@@ -107,7 +107,8 @@ func (h *handle) Finish(ctx context.Context, rec persist.Record) error {
 	return h.around("finish", func() error { return h.to.Finish(ctx, h.in(rec)) })
 }
 
-// Forget implements [persist.Journal]. The process may die before it or after it. To forget an enqueued operation is a failure of the model.
+// Forget implements [persist.Journal]. The process may die before it or after it. To forget an enqueued operation is a failure found by the model. If a caller
+// waits for the key to be free, the call takes longer, so that this caller is the first.
 func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
 	return h.around("forget", func() error {
 		acked := h.life.w.model.isAcknowledged(rec.ID)
@@ -164,8 +165,8 @@ func (h *handle) Flush(ctx context.Context) error {
 	return h.around("flush", func() error { return h.to.Flush(ctx) })
 }
 
-// step is a moment in a call of the journal at which the process may die; it reports that. what names the call. Before that it waits, as for a
-// distant journal, if the setting has one.
+// step is a moment in a call of the journal at which the process may die; it reports that. what names the call. Before that it waits for up to half of the
+// longest way there and back, if the setting has a distant journal (Far).
 func (h *handle) step(what string) bool {
 	if far := h.life.w.plan.Setting.Far; far > 0 {
 		n := h.ways.Add(1)
@@ -286,8 +287,8 @@ func (h *handle) in(rec persist.Record) persist.Record { return shift(rec, -h.cl
 // out converts a record of the journal into the form for the process: with the times by its own clock, and as its build reads it.
 func (h *handle) out(rec persist.Record) persist.Record { return h.life.known(shift(rec, h.clock)) }
 
-// shift moves all times of a record, on a copy. The journal keeps true times,
-// and each process reads them as its own clock would have them.
+// shift moves the times of a record (of its begin, sends, lease, end and answer) by a duration, on a copy. The journal keeps true times, and each process reads
+// them as its own clock would have them.
 func shift(rec persist.Record, by time.Duration) persist.Record {
 	if by == 0 {
 		return rec

@@ -31,7 +31,8 @@ func (h lateHandle) FinishLate(ctx context.Context, rec persist.Record) error {
 // FinishesLate implements [persist.LateFinisher]. It returns h and not the journal inside, so h's own FinishLate is called.
 func (h lateHandle) FinishesLate() persist.Journal { return h }
 
-// Finish implements [persist.Journal]. Answers not allowed to be told early are told although it fails.
+// Finish implements [persist.Journal], and tells the model its result: an end that may be told only after this write is told to callers although the write
+// fails.
 func (h lateHandle) Finish(ctx context.Context, rec persist.Record) error {
 	err := h.sharedHandle.Finish(ctx, rec)
 	h.life.w.model.finished(h.life, rec.ID, err)
@@ -51,7 +52,8 @@ type toldEarly struct {
 	refused bool      // the journal has failed to write an end
 }
 
-// toldAnswer notes that a caller got an answer of success, and checks that other callers got the same. The caller holds mu.
+// toldAnswer notes that a caller got an answer of success, and checks that other callers got the same. For the result of the run it counts answers told before
+// the journal had them, and those given again after the death of the process that told them (cut). The caller holds mu.
 func (m *model) toldAnswer(o *order, op *operation, l *life, id persist.ID, text []byte) {
 	if text != nil && op.told.text != "" && op.told.text != string(text) {
 		m.failLocked(ServersAnswer, "%s under %q is told another answer than before: %.200s; before: %.200s", o.ref, id.Key, text, op.told.text)

@@ -124,7 +124,8 @@ func (m *model) op(id persist.ID) *operation {
 	return o
 }
 
-// free notes that the journal has no record under a key: it was forgotten, or a new one begins just now. Then another request may have the key.
+// free notes that the journal has no record under a key: it was forgotten, or a new one begins just now. Then another request may have the key, and the notes
+// about the operation before count no more.
 func (m *model) free(id persist.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,7 +158,8 @@ func (m *model) freed(id persist.ID) <-chan struct{} {
 	return op.freed
 }
 
-// found compares the records that a restart has found with the model. If one is gone, since its Forget was in doubt at the crash, its key is free.
+// found compares the records that a restart has found with the model. If one is gone, since its Forget was in doubt at the crash, its key is free, and "not
+// sent" may be said of it again.
 func (m *model) found(s store) {
 	stands, all := map[persist.ID]bool{}, s.all()
 	m.mu.Lock()
@@ -309,8 +311,8 @@ func (m *model) executed(account, ref string) int {
 	return m.runs[want{account, ref}]
 }
 
-// effect notes an effect at the server, and returns the number of effects until now.
-// At this moment money moves, so most defects show here.
+// effect notes an effect at the server, and returns the number of effects until now. At this moment money moves, so most defects show here. An order is not
+// checked if an operator acted on an untrue finding (excused). closed has the keys under which its caller was told of no further effect.
 func (m *model) effect(account, ref, key string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -59,10 +59,9 @@ func refOf(target string) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// RoundTrip checks a request of the client, and lets the network treat it as drawn from the
-// seed: nothing, a copy before it, a copy up to a minute after its answer, or a
-// copy alone. The lone copy arrives after the client's error of a broken connection.
-// The server's own faults come on top: see weather.
+// RoundTrip checks a request of the client, and lets the network treat it as drawn from the seed: nothing, a copy before it, a copy up to a minute after its
+// answer, or a copy alone. The lone copy arrives after the client's error of a broken connection. The server's own faults come on top: see weather. Storm is
+// the share of sends with a fault; none has one once the faults have stopped (calm).
 func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet {
 		return n.ask(req)

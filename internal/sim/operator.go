@@ -12,9 +12,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// operate simulates a person who looks at one unfinished operation, and later settles it with its true end, abandons it, or begins it once more under
-// its next key. Meanwhile callers may ask for the operation, and processes may send it. r and ways are sources of random choices; ways came later, so
-// that old seeds keep their draws of r.
+// operate simulates a person who looks at one unfinished operation, and later settles it with its true end, abandons it, or begins it once more under its next
+// key. Meanwhile callers may ask for the operation, and processes may send it. r and ways are sources of random choices; ways came later, so that old seeds
+// keep their draws of r. takes: the person may begin it under its next key, since its caller has not gone on by itself.
 func (w *world) operate(r, ways *rand.Rand) {
 	doubts := w.unfinished()
 	if len(doubts) == 0 {

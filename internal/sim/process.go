@@ -48,8 +48,8 @@ type life struct {
 	conns  map[net.Conn]bool
 }
 
-// start simulates a start of the program: it makes the clock, the network, the journal and the clients of a new life. The
-// process must not be running, and p.up must be open. The caller does not hold w.mu.
+// start simulates a start of the program: it makes the clock, the network, the journal and the clients of a new life. The process must not be running, and p.up
+// must be open. All draws for a life are from dice of its own number (p.n and p.lives). The caller does not hold w.mu.
 func (p *process) start() {
 	w := p.w
 	w.mu.Lock()

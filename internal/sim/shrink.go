@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Fails runs a plan runs times, and returns the number of failing runs and the last of them. If none fails, last is the last run. A failing run
-// breaks an invariant.
+// Fails runs a plan several times (runs), and returns the number of failing runs, and the last one of them; without any, the last run. A failing run breaks an
+// invariant.
 func Fails(t *testing.T, plan Plan, opts Options, runs int) (failed int, last Result) {
 	for range runs {
 		res := Run(t, plan, opts)

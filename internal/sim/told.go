@@ -18,9 +18,8 @@ func (m *model) round(o *order) {
 	o.overlap = false
 }
 
-// calling notes the begin of a caller's call, and returns its time, for returned.
-// Earlier statements about its key hold no longer, but for a final answer. key is
-// empty for a call without one.
+// calling notes the begin of a caller's call, and returns its time, for returned. Earlier statements about its key hold no longer, but for a final answer
+// (closed has them by key). key is empty for a call without one.
 func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,12 +168,11 @@ func (m *model) shown(o *order, status int, result oncehttp.Result) {
 // under the key.
 const saidNone = "no effect"
 
-// noEffect checks an error with the meaning "nothing happened and nothing is pending". The
-// server has done nothing for this intent, and the disk holds nothing for a later pass
-// to send. Nothing was promised to be sent, and "not sent" is not said of a request
-// handed over. From now on an effect under the key is a violation, until a caller asks
-// again. If calls for one intent overlap, another of them may have begun anew in another process. Then
-// only the acts of this process itself are checked.
+// noEffect checks an error with the meaning "nothing happened and nothing is pending". The server has done nothing for this intent, and the disk holds nothing
+// for a later pass to send. Nothing was promised to be sent, and "not sent" is not said of a request handed over. From now on an effect under the key is a
+// violation, until a caller asks again. If calls for one intent overlap, another of them may have begun anew in another process. Then only the acts of this
+// process itself are checked. So it is with an order that an operator has settled, or acted on by mistake (excused). owner is the order of the operation under
+// the key, maybe another one.
 func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	all := l.store.all()
 	id := m.w.id(o, key)
@@ -207,9 +205,9 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	}
 }
 
-// final checks an error with the meaning "this operation was decided before". An operation reported as done has happened. One
-// reported as refused has not, durably; from then on its key can have no effect. Operations settled by an operator
-// are not checked.
+// final checks an error with the meaning "this operation was decided before". An operation reported as done has happened. One reported as refused has not,
+// durably; from then on its key can have no effect. Operations settled by an operator, or acted on by mistake (excused), are not checked. owner is the order of
+// the operation, maybe another one.
 func (m *model) final(o *order, l *life, key oncehttp.Key, err error) {
 	key = cmp.Or(keyIn(err), key) // it may be that of an operation in the place of the caller's
 	id := m.w.id(o, key)
@@ -262,7 +260,7 @@ func (m *model) isAcknowledged(id persist.ID) bool {
 	return m.op(id).acked
 }
 
-// underWay reports whether something of the order may still reach the server. The
+// underWay reports whether something of the order may still reach the server: a copy of a request, a send, or one that has left less than quietFor ago. The
 // caller holds mu.
 func (m *model) underWay(o *order) bool {
 	for id, op := range m.ops {

@@ -183,8 +183,8 @@ func (w *world) do(s Step) {
 // client returns one of the life's clients by chance.
 func (l *life) client(r *rand.Rand) *oncehttp.Client { return l.clients[r.IntN(len(l.clients))] }
 
-// pass resumes due operations. Some passes are broken off after a result or two, some are
-// cut short by their context: later passes must find their operations again.
+// pass resumes due operations. Some passes are broken off after a result or two, some are cut short by their context: later passes must find their operations
+// again. most is the number of results before a pass is broken off; below zero: it is not.
 func (w *world) pass(l *life, r *rand.Rand) {
 	ctx, cancel := context.Background(), func() {}
 	if r.IntN(4) == 0 {
@@ -206,7 +206,7 @@ func (w *world) pass(l *life, r *rand.Rand) {
 	}
 }
 
-// noPanic makes a panic of the client, out of a call of it, a violation. It is deferred.
+// noPanic makes a panic of the client, out of a call of it, a violation. what names the call. It is deferred.
 func (w *world) noPanic(what string) {
 	if p := recover(); p != nil {
 		w.model.fail(Ends, "%s panics: %v", what, p)

@@ -7,9 +7,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// calls adds the states in which client p of the explored model begins a call or a pass, if the search's bounds leave one. The model has two keys, 0 and 1: the
-// second is for a next try or a replacement of the first, so that it is used only once that may be. Callers without a key (Keyless) use either. It is called for a
-// client that does nothing.
+// calls adds the states in which client p of the explored model begins a call or a pass, if the search's bounds leave one. The model has two keys, 0 and 1. The
+// second is for a next try or a replacement of the first, and is used only once that may be: a caller was told that the first had no effect (GoesOn, Free) or was
+// refused, or the second has a record. Callers without a key (Keyless) use either. It is called for a client that does nothing.
 func (m *moves) calls(w *World, p int) {
 	if w.Left.Calls == 0 {
 		return
@@ -36,8 +36,8 @@ func (m *moves) calls(w *World, p int) {
 	m.callWithoutKey(w, p)
 }
 
-// callWithoutKey adds the states after a Do without a key by client p. Nothing is added once the client's caller has an
-// answer: it wants nothing more.
+// callWithoutKey adds the states after a Do without a key by client p. It begins under a key without a record, if no record under another key stops it (like),
+// and this process knows of no lost Begin (noted) that may bring one. Nothing is added once the client's caller has an answer: it wants nothing more.
 func (m *moves) callWithoutKey(w *World, p int) {
 	s := m.slice
 	if w.Intents[p].Done {
@@ -63,8 +63,8 @@ func (m *moves) callWithoutKey(w *World, p int) {
 	}
 }
 
-// call adds the states after a call of client p under key t (one of the two keys of the model): a Do with the key, or a
-// pass over an existing operation.
+// call adds the states after a call of client p under key t (one of the two keys of the model): a Do with the key, or a pass over an existing operation. In a
+// slice (one searched setting) with Enqueued, an Enqueue begins each operation.
 func (m *moves) call(w *World, p, t int) {
 	s, k := m.slice, &w.Ops[t]
 	if !k.Rec.Exists {
@@ -79,8 +79,9 @@ func (m *moves) call(w *World, p, t int) {
 	m.open(w, p, t, operation.Given{})
 }
 
-// open adds the states after a Do of client p that finds the existing operation of key t: package operation decides how
-// the call reacts. g is what the call knows.
+// open adds the states after a Do of client p that finds the existing operation of key t: package operation decides how the call reacts. g is the call's
+// knowledge. A client that cannot compare (CannotTell) knows nothing of a request begun by the other one. "No effect" is noted as told (tell), unless the
+// operation goes on under another key (Dead): callers are not free then.
 func (m *moves) open(w *World, p, t int, g operation.Given) {
 	s, k := m.slice, &w.Ops[t]
 	if m.openSkipped(w, p, t) {
@@ -139,8 +140,9 @@ func toldOf(v operation.Verdict) Told {
 	return [...]Told{operation.Unknown: ToldUnknown, operation.NoEffect: ToldNoEffect, operation.Final: ToldFinal}[v]
 }
 
-// begin adds the states after a Begin by client p under key t, one for each possible result: begun, or failed in the
-// ways of a journal.
+// begin adds the states after a Begin by client p under key t, one for each possible result: begun, or failed in the ways of a journal. After a failure the
+// record is missing (before) or there (written). A Begin that shows ends this process's note of a lost one (Noted, Coming). Early: the first key's operation
+// had not ended when the second's was begun.
 func (m *moves) begin(w *World, p, t int) {
 	s := m.slice
 	if t == 1 && !m.mayBeginNext(w, p) {
@@ -173,8 +175,8 @@ func (m *moves) begin(w *World, p, t int) {
 	}
 }
 
-// beginFails adds to, the state after a failed Begin of client p under key t, with the result that its caller is told.
-// uncertain: the record may be in the journal, or may appear yet.
+// beginFails adds to, the state after a failed Begin of client p under key t, with the result that its caller is told. uncertain (this process then keeps a
+// note, Noted): the record may be in the journal, or may appear yet.
 func (m *moves) beginFails(w *World, to World, p, t int, uncertain bool, did Did) {
 	s := m.slice
 	to.Left.Fails--
@@ -206,7 +208,8 @@ func (m *moves) enqueue(w *World, p, t int) {
 }
 
 // adopt adds the states in which client p takes over the existing operation of key t, to send it (the event did): with the record marked before the send, too late
-// to send, or with a failed mark. g is what the call knows. Nothing is added if another client has the operation, or this one may not act on it.
+// to send, or with a failed mark. g is the call's knowledge. A send of a client without its lease may still arrive (deserted). Decides: a caller of plain HTTP may
+// act on an answer it was shown, until a call comes. Nothing is added if another client has the operation, or this one may not act on it.
 func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 	s, rec := m.slice, *w.Ops[t].Rec
 	if s.Configs[p].Lacks || w.leased(t, p) {
@@ -247,8 +250,8 @@ func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 	}
 }
 
-// prove adds the move in which process p settles operation t as happened, by the evidence of an event and without a drive; and the same with a
-// failure of the journal. pass: a pass does it, and no call.
+// prove adds the move in which process p settles operation t as happened, by the evidence of an event and without a drive; and the same with a failure of the
+// journal, before or after the write. pass: a pass does it, and no call.
 func (m *moves) prove(w World, p, t int, pass bool) {
 	s, from, rec := m.slice, w, *w.Ops[t].Rec
 	rec.Op = plain(acts.Settled(rec.Op, persist.EffectHappened, 0))
@@ -269,7 +272,8 @@ func (m *moves) prove(w World, p, t int, pass bool) {
 	}
 }
 
-// askAgain adds the state in which client p asks the server again, under key t, for an answer too large to keep.
+// askAgain adds the state in which client p asks the server again, under key t, for an answer too large to keep. Nothing is added if the client may not act
+// (Lacks), another client has the operation, or the server may have forgotten the key.
 func (m *moves) askAgain(w *World, p, t int) {
 	s, to := m.slice, *w
 	cfg, op := &s.Configs[p], s.read(p, w.Ops[t].Rec.Op)

@@ -9,8 +9,8 @@ import (
 
 // This file holds slow limiters: an operation is left to others, and its call goes on with it later.
 
-// limited adds the state after a long wait for the rate limiter before another send, if the bounds leave one: the drive
-// then leaves its operation to others.
+// limited adds the state after a long wait for the rate limiter before another send, if the bounds leave one: the drive then leaves its operation to others. A
+// pass over a journal that is not shared has nobody to leave it to.
 func (x *ways) limited() {
 	if proc := &x.w.Procs[x.p]; x.w.Left.Limits == 0 || x.asksAgain() || proc.Pass && !x.slice.Shared {
 		return
@@ -22,7 +22,9 @@ func (x *ways) limited() {
 // operation to nobody during a wait.
 func (x *ways) asksAgain() bool { return x.w.Ops[x.t].Rec.Op.State.Final() }
 
-// leaveFirst lets the limiter take long before the first send of a drive: its operation is given back as it was before.
+// leaveFirst lets the limiter take long before the first send of a drive: its operation is given back as it was before: in doubt (Doubted), or held for its
+// caller (Held). Nothing is added once the record has changed (Stale), or the lease is lost. The result of the write may be lost: the call then ends with an
+// unknown outcome.
 func (x *ways) leaveFirst() {
 	s, proc := x.slice, &x.w.Procs[x.p]
 	d, rec := proc.Drive, *x.w.Ops[x.t].Rec
@@ -84,8 +86,8 @@ func (m *moves) left(w *World, p int) {
 	m.giveUp(w, p, t)
 }
 
-// giveUp gives up a call waiting without its operation. The operation is forgotten if the call has begun it, nobody has
-// had it since, and it was never sent.
+// giveUp gives up a call waiting without its operation. The operation is forgotten if the call has begun it, nobody has had it since (not Stale), and it was
+// never sent. That write may fail, too. If a lost Begin of the key may still show (noted), nobody can say "none".
 func (m *moves) giveUp(w *World, p, t int) {
 	s, proc, rec := m.slice, &w.Procs[p], w.Ops[t].Rec
 	to := *w

@@ -20,7 +20,8 @@ type moves struct {
 	all   []move
 }
 
-// add adds to as a state that may follow from, by the event e, after a check of the step against the invariants.
+// add adds to as a state that may follow from, by the event e, after a check of the step against the invariants. It counts no more than two late sends of a
+// kind (Flying), notes that a caller may go on to the next try (GoesOn), and clears the clients that are done.
 func (m *moves) add(from *World, to World, e Event) {
 	for t := range to.Ops {
 		for i := range to.Ops[t].Flying {
@@ -106,8 +107,8 @@ func (m *moves) crashes(w *World) {
 	}
 }
 
-// network adds the states after the late arrival of a send of key t, lost on its way before, or after its loss for
-// ever.
+// network adds the states after the late arrival of a send of key t, lost on its way before, or after its loss for ever. Flying has their numbers, by the
+// server's token with which they were sent.
 func (m *moves) network(w *World, t int) {
 	for token, n := range w.Ops[t].Flying {
 		if n == 0 {
@@ -125,7 +126,8 @@ func (m *moves) network(w *World, t int) {
 	}
 }
 
-// coming lets the record of a lost Begin appear. If there is one by now, the journal keeps the existing one.
+// coming lets the record of a lost Begin appear, as it was begun at its time, or never. If there is one by now, the journal keeps the existing one. Late: the
+// same is wanted and driven under the other key, and no look before could find this one.
 func (m *moves) coming(w *World, t int) {
 	if !w.Ops[t].Coming {
 		return
@@ -142,8 +144,8 @@ func (m *moves) coming(w *World, t int) {
 	}
 }
 
-// person adds the states after an event from outside at key t: a person acts on the operation, an Enqueue promises it,
-// an event of the API comes, or the server forgets its answer.
+// person adds the states after an event from outside at key t: a person acts on the operation, an Enqueue promises it, an event of the API comes, or the server
+// forgets its answer. act adds a state with a changed record; by is the client that writes it, or nobody, or everybody: the others' copies are stale then.
 func (m *moves) person(w *World, t int) {
 	s, k := m.slice, &w.Ops[t]
 	if w.Left.Acts == 0 {
@@ -192,8 +194,9 @@ func (m *moves) person(w *World, t int) {
 	}
 }
 
-// redrive adds the states after one part of a Redrive of the first key's operation, since a Redrive may be cut off
-// between its parts; or after an Unsettle, which takes its settlement back.
+// redrive adds the states after one part of a Redrive of the first key's operation, since a Redrive may be cut off between its parts; or after an Unsettle,
+// which takes its settlement back. The parts: the record of the first key names the second one (Named), and the second operation begins. act adds a state with
+// a changed record.
 func (m *moves) redrive(w *World, act func(int, operation.Op, Did)) {
 	s, k, other := m.slice, &w.Ops[0], w.Ops[1].Rec
 	op := k.Rec.Op
@@ -237,8 +240,8 @@ func (w *World) successors(t int) acts.Successors {
 	return acts.Successors{Replaced: other.Exists && other.Op.Replaces, Taken: other.Exists && !other.Op.Replaces}
 }
 
-// witness lets an event of the API arrive. The event is true: the operation took effect under this key. A drive under way finds the evidence at its
-// end.
+// witness lets an event of the API arrive. With Witness it is true: the operation took effect under this key. With Mistaken it contradicts a recorded end
+// without an effect, true or not. A drive under way finds the evidence at its end. act adds a state with a changed record.
 func (m *moves) witness(w *World, t int, act func(int, operation.Op, Did)) {
 	k := &w.Ops[t]
 	op := k.Rec.Op

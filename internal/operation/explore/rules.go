@@ -25,7 +25,9 @@ type rule struct {
 	broken  func(h *happened) bool
 }
 
-// breaks returns the invariant that the event e breaks on its way from one state to the next, in words; empty if none.
+// breaks returns the invariant that the event e breaks on its way from one state to the next, in words; empty if none. The lists are the invariants of events
+// (rules), of records, and of the ends of drives. With a server that forgets keys, those marked trusted do not count. A key where nothing has changed is not
+// checked.
 func (s *Slice) breaks(from, to *World, e *Event) string {
 	for t := range to.Ops {
 		if t != int(e.On) && to.Ops[t].Rec == from.Ops[t].Rec && to.Ops[t].Disk == from.Ops[t].Disk && to.Intents[t] == from.Intents[t] {

@@ -76,7 +76,7 @@ func ProfileOf(kind ServerKind) *profile.Profile {
 }
 
 // react returns all possible reactions of the server to a send under a token (the key that it handed out; 0 without): the answer, with or without an effect, and the
-// status that it keeps under the key. flying reports whether an earlier send may be at work there.
+// status that it keeps under the key. flying: an earlier send may be at work there. inFront has the answers of a proxy before it, in each case.
 func (s *Slice) react(w *World, t int, token int8, flying bool) []reaction {
 	k := &w.Ops[t]
 	kept := k.Kept != 0 && k.KeptWith == token && s.Times[w.Time]-s.Times[k.KeptAt] < window
@@ -99,7 +99,8 @@ func (s *Slice) react(w *World, t int, token int8, flying bool) []reaction {
 }
 
 // actions returns all possible reactions of the modelled server to a send under a key that it does not know, by its kind. Each has the answer, tells if it takes
-// effect, and has the status kept under the key for later sends; 0: none is kept.
+// effect, and has the status kept under the key for later sends; 0: none is kept. After an effect with a 500, failure is kept: the success itself, or the 500. A
+// 404 is kept where refusals are.
 func (s *Slice) actions() []reaction {
 	var success, refusal, failure int16
 	switch s.Server {

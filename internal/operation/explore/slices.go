@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Slices returns the searches of the regular check or, if long is set, those of the command, with larger bounds. Each
-// is a set of clients, a server and a journal.
+// Slices returns the searches of the regular check or, if long is set, those of the command, with larger bounds. Each is a set of clients, a server and a
+// journal. It has a name, bounds for the numbers of its events, a function that sets its special facts, and the kinds of servers.
 func Slices(long bool) []*Slice {
 	l := list{long: long}
 	one := l.bounds(Bounds{Calls: 3, Sends: 3, Crashes: 1, Fails: 1}, Bounds{Calls: 4, Sends: 4, Crashes: 2, Fails: 2})
@@ -27,8 +27,8 @@ func Slices(long bool) []*Slice {
 	return l.all
 }
 
-// surroundings adds the searches with something special about the operation, its caller, its server or its journal,
-// such as a key handed out by the server.
+// surroundings adds the searches with something special about the operation, its caller, its server or its journal, such as a key handed out by the server.
+// Each has a name, bounds for the numbers of its events, a function that sets the special thing, and the kinds of servers.
 func (l *list) surroundings(one Bounds) {
 	token := one
 	token.Sends, token.Tokens, token.Times = 2, 2, 1
@@ -90,7 +90,8 @@ func (l *list) limiters() {
 	}, KeepsSuccess)
 }
 
-// company adds searches with two clients whose Configs differ: the second one has the difference.
+// company adds searches with two clients whose Configs differ: the second one has the difference. With Times, the clock may stand at one of a few times around
+// the ends of the window.
 func (l *list) company(two Bounds) {
 	for _, c := range []struct {
 		name   string

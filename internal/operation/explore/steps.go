@@ -29,8 +29,8 @@ func (x *ways) out(did Did, answer string, change func(*World), took func(*opera
 	x.over(to, Event{By: int8(x.p), On: int8(x.t), Did: did, Answer: answer})
 }
 
-// step adds the states after the next step of client p's drive (the decisions about its operation): one state for each
-// possible result of the step.
+// step adds the states after the next step of client p's drive (the decisions about its operation): one state for each possible result of the step. Stale: its
+// record has changed since it was read; Lost: its lease is over. Then Check may find that the lease is gone.
 func (m *moves) step(w *World, p int) {
 	proc := &w.Procs[p]
 	x := &ways{m, w, p, int(proc.On)}
@@ -94,8 +94,8 @@ func (m *moves) step(w *World, p int) {
 	}
 }
 
-// lease lets a process freeze until its lease is over. It also lets the process have the lease again if nobody took the
-// operation.
+// lease lets a process freeze until its lease is over (Lost). It also lets the process have the lease again if nobody took the operation (the record is not
+// Stale). Without a shared journal there are no leases.
 func (m *moves) lease(w *World, p int) {
 	proc := &w.Procs[p]
 	if !m.slice.Shared {
@@ -128,7 +128,8 @@ func (x *ways) fetchToken() {
 	}
 }
 
-// keepToken adds the results of the step KeepToken, the write of the key that the server has handed out.
+// keepToken adds the results of the step KeepToken, the write of the key that the server has handed out: too late, written, or failed. A failed write may be in
+// the journal all the same; the client's copy is Stale then.
 func (x *ways) keepToken() {
 	s, rec := x.slice, *x.w.Ops[x.t].Rec
 	now := s.now(x.w)
@@ -164,8 +165,8 @@ func (x *ways) token() int8 {
 	return 0
 }
 
-// send adds the results of the step Send: the server's reactions, a lost request or answer, and a client that must not
-// send.
+// send adds the results of the step Send: the server's reactions, a lost request or answer, and a client that must not send. A lost request may arrive later
+// (Flying). SentWith keeps the token of the first send, plus one. Lost answers that leave the same state are added once (met).
 func (x *ways) send() {
 	s, w, proc := x.slice, x.w, &x.w.Procs[x.p]
 	unsent := classify.Verdict{Kind: classify.KindNotSent}
@@ -213,7 +214,8 @@ func (w *World) driven2(t, p int) bool {
 	return other.Active && int(other.On) == t
 }
 
-// ask does the steps AskFirst and AskDuplicate: the API knows the resource by its reference, or does not tell.
+// ask does the steps AskFirst and AskDuplicate: the API knows the resource by its reference, or does not tell. Without an effect it finds nothing; before a
+// send, it may also find another request's resource.
 func (x *ways) ask() {
 	asked := func(f classify.Finding, status int) func(*operation.Drive) {
 		sent := operation.Sent{Sends: 1}
@@ -269,8 +271,8 @@ func (x *ways) lookForOther() {
 	}
 }
 
-// write adds the results of the step Write, the last write about the operation: written, failed, or stale since another
-// client has changed the record.
+// write adds the results of the step Write, the last write about the operation: written, failed, or stale since another client has changed the record. Before
+// it, callers may get the answer (First). It also reports a record that would be due too late.
 func (x *ways) write() {
 	s, w, proc := x.slice, x.w, &x.w.Procs[x.p]
 	now := s.now(w)
@@ -336,8 +338,8 @@ func isDueTooLate(d *operation.Drive, c *operation.Change) bool {
 	return !until.IsZero() && c.NextAttempt.After(until.Add(time.Millisecond))
 }
 
-// over adds the state to, reached by the event e. If the drive is over by that, its caller is told the answer or error
-// first.
+// over adds the state to, reached by the event e. If the drive is over by that, its caller is told the answer or error first. Decides: a caller of plain HTTP
+// was told of an unknown outcome, and may act on a shown answer.
 func (x *ways) over(to World, e Event) {
 	proc := &to.Procs[x.p]
 	if proc.Drive.Step() != operation.Over {

@@ -239,8 +239,8 @@ func (s *Slice) read(p int, op operation.Op) operation.Op {
 	return op
 }
 
-// given completes g, the facts that client p gives package operation at the begin of its work on key t: those of its
-// Config, and of its profile compared with the record's.
+// given completes g, the facts that client p gives package operation at the begin of its work on key t: those of its Config, and of its profile compared with
+// the record's: the client that has begun it (By) has the same facts.
 func (s *Slice) given(w *World, p, t int, g operation.Given) operation.Given {
 	cfg := &s.Configs[p]
 	g.OwnKey, g.Late, g.AskFirst, g.StopIfDown = s.Generated || s.Keyless, s.Late, cfg.AskFirst, cfg.StopIfDown && g.Pass
@@ -291,7 +291,8 @@ func plain(o operation.Op) operation.Op {
 	return o
 }
 
-// changed returns rec after the last write of drive d: c is the change that package operation has decided.
+// changed returns rec after the last write of drive d: c is the change that package operation has decided. An answer is kept only with KeepAnswer; the standing
+// follows from the record as it is then.
 func (s *Slice) changed(rec Rec, c operation.Change, d *operation.Drive) Rec {
 	o := rec.Op
 	o.State, o.Hold, o.Attempts, o.Sends, o.Unreported = c.State, c.Hold, c.Attempts, c.Sends, c.Unreported
@@ -318,7 +319,7 @@ func (s *Slice) changed(rec Rec, c operation.Change, d *operation.Drive) Rec {
 	return Rec{Exists: true, Token: rec.Token, Stored: d.Stored(), Op: plain(o)}
 }
 
-// driven reports whether some client is at work on key t's operation, or waits to go on with it.
+// driven reports whether some client's drive works on key t's operation, and is not over.
 func (w *World) driven(t int) bool {
 	for i := range w.Procs {
 		if q := &w.Procs[i]; q.Active && int(q.On) == t && q.Drive.Step() != operation.Over {
