@@ -87,9 +87,9 @@ func (b *admission) checkWire(ctx context.Context, name string, op *preparedRequ
 	return newError(name, unclear(op.rec.Key), errTaken(other), ErrConfig)
 }
 
-// mayBegin refuses a call that would begin an operation without credentials, at an origin to which other clients of the journal send with
-// credentials (Config.Authorize): one of them would send it as somebody else. nil: the call may begin. It is nil, too, if a record exists
-// or its read fails, since Begin meets both later. Nothing is written.
+// mayBegin refuses a call that would begin an operation without credentials, at an origin to which other clients of the journal send with credentials
+// (Config.Authorize): one of them would send it as somebody else. nil: the call may begin. It is nil, too, if a record exists or its read fails, since Begin
+// meets both later. Nothing is written. In the errors made here, true says that this call itself is in the table of running calls, and no other one.
 func (b *admission) mayBegin(ctx context.Context, name string, op *preparedRequest) *result {
 	if err := b.cfg.authorized.Look(ctx); err != nil {
 		return &result{err: b.unbegun.errorOfBegin(ctx, name, op, true, err)}
@@ -107,7 +107,7 @@ func (b *admission) mayBegin(ctx context.Context, name string, op *preparedReque
 
 // passes checks a request that is no operation for this client: the Config.Methods of another client of the journal may name it. It returns an error if the journal
 // may have the same request as an operation under a generated key, unresolved or unreported: sent now, it might take effect twice. A request by a safe method passes.
-// The caller must use same instead of req: the body may have been read. With an error, the body is closed.
+// It is read as for a Do without a key. The caller must use same instead of req: the body may have been read. With an error, the body is closed.
 func (b *admission) passes(req *http.Request, now time.Time) (same *http.Request, err error) {
 	if request.Safe(request.Method(req)) {
 		return req, nil

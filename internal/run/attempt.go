@@ -94,8 +94,8 @@ func (a *attempts) check() {
 	}
 }
 
-// sendNow makes one attempt: it sends, judges the answer, adds the attempt to the record in memory, and hands the result to the drive, which decides
-// how the run goes on. The attempt is in the record before, so that each write after the decision has it.
+// sendNow makes one attempt: it sends, judges the answer, adds the attempt to the record in memory, and hands the result to the drive, which decides how the
+// run goes on. own is the answer to this very send. The attempt is in the record before, so that each write after the decision has it.
 func (a *attempts) sendNow() {
 	t := a.task
 	began := time.Now()

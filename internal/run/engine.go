@@ -143,7 +143,8 @@ type callers interface {
 
 // do begins the operation of op and runs it. If a record of the operation exists, the record decides about the call instead (existing.resolve). do runs on the
 // call's goroutine. An operation is given back while its limiter takes long (returns), except for plain HTTP and a key of one call. Its result is never nil,
-// and is for all callers of the call. If the journal refused the begin, nothing was sent, and the error says whether a record may exist all the same.
+// and is for all callers of the call. In errorOfBegin, true says that this call itself is in the table of running calls. If the journal refused the begin,
+// nothing was sent, and the error says whether a record may exist all the same.
 func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 	// The caller may leave, and read its own stopwatch meanwhile.
 	took := op.took.copy()

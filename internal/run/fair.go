@@ -86,9 +86,9 @@ func (f *fairFeeder) failedHeld(err error) error {
 	return err
 }
 
-// feedFairly claims due operations, of each origin its share, whenever a worker is free, something was enqueued, or something falls due. It
-// returns when the pass is stopped, or after it has reported a failure of the journal. Then the leases of operations without a worker are given
-// up, so that none is queued any more.
+// feedFairly claims due operations, of each origin its share, whenever a worker is free, something was enqueued, or something falls due. Operations queued for
+// a third of a lease behind a function of the user are given back (Overdue). It returns when the pass is stopped, or after it has reported a failure of the
+// journal. Then the leases of operations without a worker are given up, so that none is queued any more.
 func (f *fairFeeder) feedFairly() {
 	p := f.pass
 	defer context.AfterFunc(p.draining, p.lanes.Shut)()

@@ -43,7 +43,8 @@ func (j eventJournal) holdNext(ctx context.Context, old *persist.Record, evidenc
 }
 
 // holdOne holds one later operation of the key for a person, and reports it: an event of the API proves that the erased operation before it took effect. note says
-// so in the record. It returns nil, too, if the operation need not be held, or is gone; errChanges if the record changes all the time.
+// so in the record. OnResult may get the hold at once: without a grace (0) for somebody else. It returns nil, too, if the operation need not be held, or is gone;
+// errChanges if the record changes all the time.
 func (j eventJournal) holdOne(ctx context.Context, id persist.ID, note string) error {
 	e := j.c.engine
 	for range testifyTries {

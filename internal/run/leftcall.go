@@ -166,7 +166,8 @@ func (l *leftRecord) takeBack(ctx context.Context, e *engine) bool {
 	return freed.IsFree()
 }
 
-// tell adds to the error of a call the attempts and sends that it made before it left its operation to others, and returns the error.
+// tell adds to the error of a call the attempts and sends that it made before it left its operation to others, and returns the error. Unless the error says how
+// the operation ended, its outcome is the one after those attempts.
 func (l *leftRecord) tell(e *Error) *Error {
 	if l.failed == nil {
 		return e

@@ -79,8 +79,9 @@ func (h *hearing) pass(ctx context.Context) {
 	}
 }
 
-// heard is called for each notification of the journal that another process has enqueued something; err is the reason if there will be none. It wakes
-// Run for its next pass. After a failed pass an enqueue is no reason to begin early; it is one if the journal hears again after a lost connection.
+// heard is called for each notification of the journal that another process has enqueued something; err is the reason if there will be none. It wakes Run for
+// its next pass. Config.Observe is told when the journal begins to notify (hears), and when it stops (polls). pausing: Run waits after a failed pass. After a
+// failed pass an enqueue is no reason to begin early; it is one if the journal hears again after a lost connection.
 func (h *hearing) heard(ctx context.Context, err error) {
 	if err != nil {
 		if !h.polls {

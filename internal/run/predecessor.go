@@ -47,9 +47,10 @@ type older struct {
 	unbegun bool
 }
 
-// stoppedByOlder returns the reason why an earlier operation of the same intent forbids a send of rec; nil if none does. free are the lower
-// generations of its key without a record, the nearest first: they get a placeholder. unbegun: rec is about to begin, and is not in the journal yet.
-// An operation without a generation in its key, and in nobody's place, costs no read. Errors: the journal's.
+// stoppedByOlder returns the reason why an earlier operation of the same intent forbids a send of rec; nil if none does. free are the lower generations of its
+// key without a record, the nearest first: they get a placeholder. after is the operation by which an older one was found, and path the keys on the way to it.
+// unbegun: rec is about to begin, and is not in the journal yet. An operation without a generation in its key, and in nobody's place, costs no read. Errors:
+// the journal's.
 func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record, unbegun bool) (cause error, free []string, err error) {
 	// Names may lead back: each is looked at once.
 	seen, found := map[string]bool{rec.Key: true}, 0

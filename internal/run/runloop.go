@@ -14,8 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Run is oncehttp.Client.Run. It makes one pass after the other until ctx ends, the client closes, or the journal accepts nothing more. At the end it
-// waits for its helpers: sweeps, reports, deliveries, and the listener.
+// Run is oncehttp.Client.Run. It makes one pass after the other until ctx ends, the client closes, or the journal accepts nothing more. A pause after a failed
+// pass is not cut short by notifications of other processes (pausing). At the end it waits for its helpers: sweeps, reports, deliveries, and the listener.
 func (c *Client) Run(ctx context.Context) error {
 	if err := checkPass(ctx, c, "run"); err != nil {
 		return err
@@ -213,10 +213,9 @@ const (
 	endingPause    = time.Second // before a new try of an operation, if its last run has written its end, and has not returned yet
 )
 
-// nextDue returns the time until the next pending operation is due, pauseMin or more. An operation due at tried
-// has just failed, so it waits for the longest pause, or for its origin. On a journal shared by several processes
-// the time is a third of a lease at most: another process may have the operation, and may die. Errors: the
-// journal's.
+// nextDue returns the time until the next pending operation is due, pauseMin or more. An operation due at tried has just failed, so it waits for the longest
+// pause, or for its origin. On a journal shared by several processes the time is a third of a lease at most: another process may have the operation, and may
+// die. Next is the time of the first one due after tried, from a journal of this process alone. Errors: the journal's.
 func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, error) {
 	// At most: a claim of another process may end without a word.
 	due := r.engine.pollEvery()

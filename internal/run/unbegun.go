@@ -173,9 +173,9 @@ func callKey(cfg *Config, named *request.Named) intent.CallKey {
 	return intent.CallKey{Keyless: named.Keyless, Random: named.Keyless && cfg.randomKeys}
 }
 
-// lookAtKey reads the record under one key of a call, with what this process knows beyond the journal: a call that runs it, or a write
-// whose result is unknown. at is what it found, rec the record if there is one. inFlight: this very call is in the table of running calls,
-// and does not count.
+// lookAtKey reads the record under one key of a call, with what this process knows beyond the journal: a call that runs it, or a write whose result is unknown.
+// Unended: an earlier call has given its answer, and a wait for its record has failed. at is what it found, rec the record if there is one. inFlight: this very
+// call is in the table of running calls, and does not count.
 func (u *unbegun) lookAtKey(ctx context.Context, named *request.Named, id persist.ID, inFlight bool) (at intent.AtKey, rec persist.Record) {
 	at.Unended = u.recorded(ctx, func(other persist.ID) bool { return other == id }) != nil
 	// A call of this process with the key knows more than the journal.

@@ -41,10 +41,9 @@ func (w *writer) intent(op *preparedRequest) persist.Record {
 // sendUntil returns the time stamp of a write before a send. Until then, one of its sends may still be on its way.
 func (w *writer) sendUntil() time.Time { return w.now().Round(0).Add(w.cfg.Retry.sending()) }
 
-// begin begins a record in the journal. If one exists, it is returned as it is, and created is false. After
-// persist.ErrUncertain the record may appear later: it is noted, and its request then counts as unresolved.
-// intent.FailedBegin decides on the meaning of an error. Before the begin, the journal holds the origin of
-// credentials, see package authorized.
+// begin begins a record in the journal. If one exists, it is returned as it is, and created is false. After persist.ErrUncertain the record may appear later:
+// it is noted, and its request then counts as unresolved. intent.FailedBegin decides on the meaning of an error. Calls that watch the key hear of it (begins).
+// Before the begin, the journal holds the origin of credentials, see package authorized.
 func (w *writer) begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := w.form.begin(ctx, w.journal); err != nil {
 		return persist.Record{}, false, err
@@ -127,7 +126,8 @@ func (w *writer) change(ctx context.Context, rec *persist.Record, write func() e
 	return err
 }
 
-// rewrite does the work of change, without a note for the leases. If heeds is true, write takes account of an event's evidence: then a record with
+// rewrite does the work of change, without a note for the leases. It first gives rec the latest revision that the leases know. After an error other than a
+// changed or missing record, no mark of a claim counts any more (Unwritten). If heeds is true, write takes account of an event's evidence: then a record with
 // new evidence is written, too.
 func (w *writer) rewrite(ctx context.Context, rec *persist.Record, heeds bool, write func() error) error {
 	w.holder.leases.Latest(rec)
