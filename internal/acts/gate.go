@@ -103,8 +103,8 @@ func Gate(n persist.Needs, origin string, has Has) Lack {
 	return Lack{}
 }
 
-// MayGoTo reports whether a request of an operation may go to an origin: only to the recorded one, and only if the client sends there now. It is asked
-// for each send, by the URL of the bytes. (Invariants 6 and 36.)
+// MayGoTo reports whether a request of an operation may go to an origin: only to the recorded one, and only if the client sends there now (allowed). It is
+// asked for each send, by the URL of the bytes. (Invariants 6 and 36.)
 func MayGoTo(origin, recorded string, allowed bool) bool { return origin == recorded && allowed }
 
 // LacksMore returns the lack named for many operations at once, if they lack different things.

@@ -44,6 +44,6 @@ func OnlyDelivered(read, now *persist.Record) bool {
 	return read.Results && reflect.DeepEqual(as, *now)
 }
 
-// Withholds reports whether a caller does not get its result, since the journal has not taken the note that this caller was told: an error, and an answer
-// that refuses. No success is withheld: nobody begins a success once more. (Invariants 5 and 55.)
+// Withholds reports whether a caller does not get its result, since the journal has not taken the note that this caller was told: an error (not answered), and
+// an answer that refuses. No success is withheld: nobody begins a success once more. (Invariants 5 and 55.)
 func Withholds(answered, refused bool) bool { return !answered || refused }

@@ -51,8 +51,8 @@ func (l *Lookalikes) similarAmong(ctx context.Context, query persist.Query, name
 // notKnown stands for the fingerprints of a request whose body was not read: none is known.
 func notKnown(string) ([]byte, bool) { return nil, false }
 
-// MayStand reports whether an operation of the same account, origin, method and target stands in the journal, or may yet appear there,
-// under a generated key, unresolved or unreported. Errors: the journal's.
+// MayStand reports whether an operation of the same account, origin, method and target stands in the journal, or may yet appear there, under a generated key,
+// unresolved or unreported. It is false after an error. Errors: the journal's.
 func (l *Lookalikes) MayStand(ctx context.Context, named request.Named) (bool, error) {
 	for _, account := range append([]string{named.Account}, named.Unassigned()...) {
 		rec, err := l.similarGenerated(ctx, named, account, persist.Query{Account: account, Origin: named.Origin, AnyUnresolved: true})

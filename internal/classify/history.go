@@ -65,7 +65,7 @@ func (h *History) addNotSent(v Verdict) (known Verdict, kept bool) {
 // setLatest makes v the verdict on all attempts so far, until a later attempt says more.
 func (h *History) setLatest(v Verdict) { h.latest, h.counts = v, true }
 
-// keep returns the verdict that counts so far. Its Again, whether another attempt may follow, is that of the latest attempt.
+// keep returns the verdict that counts so far, with another Again: whether one more attempt may follow is said by the latest attempt (again).
 func (h *History) keep(again bool) Verdict {
 	h.latest.Again = again
 	return h.latest

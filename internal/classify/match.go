@@ -73,8 +73,8 @@ func (c *content) json() any {
 	return c.document
 }
 
-// hasWord reports whether one of the words is in a value as a whole word, as profile.Matcher defines it.
-// Without words it reports whether there is a value at all.
+// hasWord reports whether one of the words is in one of the values (of a header) as a whole word, as profile.Matcher defines it. Without words it reports
+// whether there is a value at all.
 func hasWord(values, words []string) bool {
 	if len(words) == 0 {
 		return len(values) > 0

@@ -78,7 +78,7 @@ func proofOf(resource any, list []profile.Verdict) profile.Proof {
 
 // AlreadyDone returns the verdict on an operation whose answer said that it took effect before. done is the verdict on that answer, and found is the answer of
 // the resource that it names; zero if there is none. The profile's verdicts read the resource as they read a 2xx. If no earlier attempt of the operation is in
-// doubt, another request has made the resource: it counts only if it repeats the values of this one. request is the body of the operation.
+// doubt (inDoubt), another request has made the resource: it counts only if it repeats the values of this one. request is the body of the operation.
 func AlreadyDone(p *profile.Profile, done Verdict, request []byte, found Answer, inDoubt bool) Verdict {
 	r := content{Answer: found}
 	if len(p.Verdicts) > 0 {
@@ -255,7 +255,8 @@ func scalarText(value any) string {
 // decimalBytesMax bounds the length of numbers compared by value.
 const decimalBytesMax = 64
 
-// decimal returns the value of a plain decimal number. It takes no exponent and no long text, so that a hostile answer costs little.
+// decimal returns the value of a plain decimal number. It takes no exponent and no long text, so that a hostile answer costs little. The second result is false
+// for any other text.
 func decimal(text string) (*big.Rat, bool) {
 	if text == "" || len(text) > decimalBytesMax || strings.Trim(text, "0123456789.-") != "" {
 		return nil, false

@@ -60,8 +60,8 @@ func (c *content) wait(pointer string) []string {
 // isDigits reports whether s is a number without sign, blank or point.
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// wholeNumber reads digits as a number of units. A number too large for a Duration, 292 years of seconds, is no hint: no
-// server could mean it.
+// wholeNumber reads digits as a number of units; any other text is zero. A number too large for a Duration, 292 years of seconds, is no hint: no server could
+// mean it.
 func wholeNumber(s string, unit time.Duration) time.Duration {
 	if !isDigits(s) {
 		return 0

@@ -100,7 +100,7 @@ func (c *Call[R]) Deadline() time.Time {
 	return latest
 }
 
-// SetInDoubt notes whether the outcome of the operation was unknown before this call, since an earlier send had no answer.
+// SetInDoubt notes whether the outcome of the operation is unknown: an earlier send had no answer, or this run of it has ended without a known end.
 func (c *Call[R]) SetInDoubt(inDoubt bool) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()

@@ -22,7 +22,7 @@ func (k Keeping) Within(window, waits time.Duration) Keeping {
 	return k
 }
 
-// noLess returns a keeping time, but at least least. Zero, for ever, stays. A negative one means as long as the answer, and stays if that is long enough.
+// noLess returns keep, a keeping time, but at least least. Zero, for ever, stays. A negative one means as long as the answer, and stays if that is long enough.
 // (Invariant 34.)
 func noLess(keep, answer, least time.Duration) time.Duration {
 	if keep > 0 || keep < 0 && answer < least {

@@ -167,9 +167,9 @@ func (c *Clock) answered() (times int, err error) {
 	return c.asked, c.err
 }
 
-// Learn notes the journal's time from a call begun at before and just over. A zero time is ignored. If this process's clock
-// differs by more than Host.Skew, the logger is told once. It returns false, and notes nothing, if the clock was set during the call, or the machine slept: then
-// nobody can say how much time has passed since.
+// Learn notes the time that the journal has shown in a call begun at before and just over. A zero time is ignored. If this process's clock differs by more than
+// Host.Skew, the logger is told once. It returns false, and notes nothing, if the clock was set during the call, or the machine slept: then nobody can say how
+// much time has passed since.
 func (c *Clock) Learn(ctx context.Context, host *Host, shown time.Time, before Moment) bool {
 	after := c.own()
 	wall, monotonic := after.since(before)

@@ -78,7 +78,7 @@ func (p *Plan) waitAsked() time.Duration {
 }
 
 // lastAsk returns the time of one more attempt if the server's wait ends beyond the window: the begin of the window's last tenth or, within that tenth, half of it later.
-// An operation due exactly at the begin of the tenth has had its one more attempt. (Invariant 28.)
+// end is the window's. An operation due exactly at the begin of the tenth has had its one more attempt. (Invariant 28.)
 func lastAsk(now, due, end time.Time, window time.Duration) time.Time {
 	first := end.Add(-window / 10)
 	if now.Before(first) || due.Equal(first) {

@@ -59,8 +59,8 @@ func (c *Client) Margin(window time.Duration) time.Duration {
 	return c.AttemptTimeout + c.Skew(window)
 }
 
-// LatestFirstSend returns the latest time for the first send of an operation that its call begins to send at once, but may leave to others. It is as late as the last
-// send of one sent at its begin. (Invariant 8.)
+// LatestFirstSend returns the latest time for the first send of an operation, begun at created, that its call begins to send at once, but may leave to others. It is
+// as late as the last send of one sent at its begin. (Invariant 8.)
 func (c *Client) LatestFirstSend(created time.Time, window time.Duration) time.Time {
 	return created.Add(window - c.Margin(window))
 }
@@ -83,7 +83,8 @@ const (
 	isBeforeFirst     // the clock stands before its first send
 )
 
-// barTo returns the reason against a send now, by operation and clock alone; isFree: none. inDoubt: an attempt may have had an effect. (Invariants 8, 43, 49 and 51.)
+// barTo returns the reason against a send now, by operation and clock alone; isFree: none, isOverHere: this client's own time limits alone. inDoubt: an attempt may
+// have had an effect. (Invariants 8, 43, 49 and 51.)
 func (c *Client) barTo(o *Op, inDoubt bool, now time.Time) bar {
 	switch clock := c.ClockOf(o, now); {
 	case !inDoubt && o.TooOld(now):

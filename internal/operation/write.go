@@ -257,7 +257,7 @@ func (d draft) holdReason() persist.HoldReason {
 	return d.proof.Hold
 }
 
-// notBefore returns the earliest time of the next drive:
+// notBefore returns the earliest time of the next drive (marked: the operation may have been sent):
 //   - d.next, or the operation's first pause from now if d.next is zero, after a long Retry-After, a clock set back, or a call given up or draining;
 //   - the time as before, but not this very moment, if no server was reached, or the limiter was slow before the first send;
 //   - the later one of d.next and a pause in all other cases. The pause grows with the failed attempts.

@@ -43,7 +43,7 @@ func (c *checks) keyTaken(ctx context.Context) (taken bool, err error) {
 	return false, err
 }
 
-// errTaken returns the error about another operation with the same key on the wire.
+// errTaken returns the error about another operation, under the key other, with the same key on the wire.
 func errTaken(other string) error {
 	return fmt.Errorf("on the wire it is the key of the operation %q, which was begun with another encoding of keys; go on with that one", other)
 }

@@ -57,7 +57,7 @@ func (v *visits) stay(call string) {
 	v.calls[call]++
 }
 
-// leave ends one enter or stay of the same name. The last leave of a closed client lets Close go on.
+// leave ends one enter or stay of the same call, a name for errors. The last leave of a closed client lets Close go on.
 func (v *visits) leave(call string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -100,7 +100,7 @@ func (v *visits) guest(name string) *atomic.Int64 {
 	return v.guests[name]
 }
 
-// begin counts a function of the user as running, until end.
+// begin counts a function of the user (guest names it, for errors) as running, until end.
 func (v *visits) begin(guest string) { v.guest(guest).Add(1) }
 
 // end counts the return of a function of the user that begin has counted.
@@ -163,8 +163,8 @@ func (c *Client) enter(call string) bool {
 	return unusable(context.Background(), c) == nil && c.visits.enter(call)
 }
 
-// visitKey begins a call about one operation: it checks the arguments, and keeps the client open until leave. A closed client is an error. Errors
-// name the operation.
+// visitKey begins a call about one operation: it checks the arguments, and keeps the client open until leave. call is the name that Close gives it if it does
+// not end, name that in errors. A closed client is an error. Errors name the operation.
 func (c *Client) visitKey(ctx context.Context, call, name string, key string) (within context.Context, leave func(), err error) {
 	if err := checkCall(ctx, c, name, key); err != nil {
 		return ctx, nil, err

@@ -178,8 +178,9 @@ func prepare(c *Client, name string, req *http.Request, key string) (*preparedRe
 	return op, nil
 }
 
-// mayEnqueue checks a call of Enqueue before anything is written. It first chooses the account of the operation's record, since each check depends on
-// it. The result is the finished error for the caller: the operation must not be begun, or the journal fails. nil: it may be written.
+// mayEnqueue checks a call of Enqueue before anything is written. It first chooses the account of the operation's record, since each check depends on it. The
+// result is the finished error for the caller: the operation must not be begun, or the journal fails. nil: it may be written. In the errors made here, false
+// says that this call is in no table of running calls.
 func mayEnqueue(ctx context.Context, e *engine, draining context.Context, name string, op *preparedRequest) error {
 	if err := e.seats.place(ctx, op); err != nil {
 		return e.unbegun.errorOfPlace(ctx, name, op, err)

@@ -39,8 +39,8 @@ func (e *engine) profileOf(call callers, rec *persist.Record) *profile.Profile {
 	return e.cfg.profiles().of(rec)
 }
 
-// lacks returns what this client lacks for an act on rec (see gate.lacks). It may call Config.OriginAllowed, a function of the user: while that runs,
-// callers that wait for the run see it, and do not wait without an end.
+// lacks returns the lack of this client for an act on rec (see gate.lacks); brought: the act has credentials of its own. It may call Config.OriginAllowed, a
+// function of the user: while that runs, callers that wait for the run see it, and do not wait without an end.
 func (e *engine) lacks(call callers, rec *persist.Record, prof *profile.Profile, brought bool) acts.Lack {
 	work := call.Work()
 	work.Visit()

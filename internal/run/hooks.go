@@ -9,7 +9,7 @@ import (
 
 // This file holds access for tests to parts of a client not visible from outside. Nothing else calls it.
 
-// SetNow gives c another clock to judge records by, whatever the journal's clock shows. Not while c is in use.
+// SetNow gives c another clock, now, to judge records by, whatever the journal's clock shows. Not while c is in use.
 func (c *Client) SetNow(now func() time.Time) {
 	c.engine.clock, c.engine.now = lease.OwnClock(now), now
 	if held, shared := c.engine.leases.(interface{ UseClock(*lease.Clock) }); shared {

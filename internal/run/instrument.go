@@ -68,8 +68,8 @@ func (s *span) instrument(ctx context.Context, attempt bool, e *Event) (end func
 	return end
 }
 
-// calmBegin calls a method of Config.Instrument, and returns what it returned: the context for the work, and the function for its end. A panic is logged, and goes
-// no further; both are nil then. So a fault of an instrument costs no operation.
+// calmBegin calls a method of Config.Instrument (for an attempt, or the whole operation), and returns what it returned: the context for the work, and the function
+// for its end. A panic is logged, and goes no further; both are nil then. So a fault of an instrument costs no operation.
 func (s *span) calmBegin(ctx context.Context, attempt bool, e *Event) (within context.Context, end func(*Event)) {
 	t := s.task
 	t.call.Work().Visit()

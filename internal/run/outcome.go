@@ -242,8 +242,8 @@ func (res *result) release() {
 	}
 }
 
-// response makes one caller's own response. It is nil if the answer was too large to keep and another caller has its
-// rest; the caller must then ask the server again. A caller of plain HTTP sees the content length as received, also if none was received.
+// response makes one caller's own response. It is nil if the answer was too large to keep and another caller has its rest; the caller must then ask the server
+// again. joined: another caller began the call. A caller of plain HTTP sees the content length as received, also if none was received.
 func (a *answer) response(req *http.Request, plain, joined bool) *http.Response {
 	resp := &http.Response{
 		StatusCode: a.status, Header: a.header.Clone(),

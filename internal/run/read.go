@@ -35,9 +35,8 @@ func givenBy(req *http.Request, key keySource, plain bool, now time.Time) reques
 // bodyGuest is the user's code that reads a request.
 const bodyGuest = "the body of a request"
 
-// readRequest reads the caller's request, with its body, and closes the body in every case. It never changes the
-// request. op is set also with an error, and then has only the names given by the call (named). The caller of
-// readRequest sets took.
+// readRequest reads the caller's request, with its body, and closes the body in every case. It never changes the request. plain: the caller sees plain HTTP. op
+// is set also with an error, and then has only the names given by the call (named). The caller of readRequest sets took.
 func readRequest(c *Client, req *http.Request, key keySource, plain bool) (*preparedRequest, error) {
 	c.visits.begin(bodyGuest)
 	defer c.visits.end(bodyGuest)

@@ -104,8 +104,7 @@ func (r redrive) once(old *persist.Record, key string) error {
 	return r.begin(old, &begun, found)
 }
 
-// next returns the record of the new operation, as it is begun: enqueued, so that a Resume or Run sends it, and this
-// call does not.
+// next returns the record of the new operation, as it is begun: enqueued, so that a Resume or Run sends it, and this call does not. note is the person's.
 func (r redrive) next(old *persist.Record, key, note string) (persist.Record, error) {
 	next, err := anew(r.engine, r.call, redriveName, old, key, note)
 	if err != nil {
@@ -153,8 +152,8 @@ func (r redrive) begin(old, next *persist.Record, found standing) error {
 	return r.taken(*old, &rec)
 }
 
-// anew returns the record of an operation that replaces old, under another key. It is unsent, and nothing is written here. name is the call's name,
-// for errors. It is kept for as long as the old one at least: else a repeat of the call would find nothing, and begin it once more.
+// anew returns the record of an operation that replaces old, under another key. It is unsent, has the person's note, and nothing is written here. name is the
+// call's name, for errors. It is kept for as long as the old one at least: else a repeat of the call would find nothing, and begin it once more.
 func anew(e *engine, call callers, name string, old *persist.Record, key, note string) (persist.Record, error) {
 	// By the recorded profile: the new operation is of the same kind.
 	prof := e.profileOf(call, old)

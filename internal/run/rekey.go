@@ -47,11 +47,10 @@ type rekey struct {
 	seen *Chosen // the terms of the caller
 }
 
-// do replaces an operation by one with another key. The old one must be settled as absent; an unfinished one is
-// settled so here, if the API's lookup proves its absence. do writes the new key into the record of the old
-// one, begins the new operation as held (nothing sends it), and then lets Resume or Run send it. So of two
-// Rekeys to two keys, in whatever processes, one at most goes on; and a Rekey that was interrupted goes on when
-// it is called again. After nil the new operation is sent, or was; after an error it may be begun, and is held.
+// do replaces an operation by one with another key, newKey; reason is the person's, for the records. The old one must be settled as absent; an unfinished one
+// is settled so here, if the API's lookup proves its absence. do writes the new key into the record of the old one, begins the new operation as held (nothing
+// sends it), and then lets Resume or Run send it. So of two Rekeys to two keys, in whatever processes, one at most goes on; and a Rekey that was interrupted
+// goes on when it is called again. After nil the new operation is sent, or was; after an error it may be begun, and is held.
 func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	old, err := k.journal.Get(k.ctx, id)
 	if err != nil {
@@ -205,8 +204,8 @@ func (k rekey) checkAbsent(old *persist.Record) error {
 	return nil
 }
 
-// successor returns the record of the operation that a Rekey begins in place of old: held until the Rekey is complete, and never sent so
-// far. It writes nothing.
+// successor returns the record of the operation that a Rekey begins in place of old: held until the Rekey is complete, and never sent so far, under newKey.
+// reason is the person's, and becomes its note. It writes nothing.
 func (k rekey) successor(old *persist.Record, newKey string, reason string) (persist.Record, error) {
 	next, err := anew(k.engine, k.call, rekeyName, old, newKey, reason)
 	if err == nil {
@@ -216,9 +215,9 @@ func (k rekey) successor(old *persist.Record, newKey string, reason string) (per
 	return next, err
 }
 
-// settleByLookup settles an unfinished operation as absent, if the API's lookup proves its absence, and returns
-// it. Once the record is held, nobody begins a send. A send begun before by another process, or by a dead one,
-// may still be on its way until the record's SendUntil. The time for everything to be found counts from then.
+// settleByLookup settles an unfinished operation as absent, if the API's lookup proves its absence, and returns it. reason is the person's, for the record.
+// Once the record is held, nobody begins a send. A send begun before by another process, or by a dead one, may still be on its way until the record's
+// SendUntil. The time for everything to be found counts from then.
 func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
 	prof := k.profileOf(k.call, &old)
 	get, target := request.ByReference(&old, prof)
@@ -315,8 +314,7 @@ func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause 
 	return k.refusals.refuse(k.ctx, rekeyName, &back, operation.KeyOnly, cause).err
 }
 
-// journalAbsent settles the record as absent, and returns it. The note says what the settlement rests on, as
-// far as there is room for it.
+// journalAbsent settles the record as absent, and returns it. The note has the finding and the person's reason, as far as there is room for it.
 func (k rekey) journalAbsent(held persist.Record, reason string) (persist.Record, error) {
 	note := "nothing was found under its reference; " + reason
 	if len(note) > persist.NoteBytesMax {

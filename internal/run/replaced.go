@@ -86,8 +86,9 @@ func inPlaceOf(ctx context.Context, u *unbegun, at *persist.Record) (next persis
 	return next, goneInPlace, err
 }
 
-// leftNothing reports whether a placeholder's later generation, for which its key was skipped, had no effect: intent.LeftNothing decides. at may be
-// any other record. Without an account, a record of the key under any account counts: Client.Assign may have moved it. Errors: the journal's.
+// leftNothing reports whether a placeholder's later generation, for which its key was skipped, had no effect: intent.LeftNothing decides. It is false, too, if
+// another process or call may still begin that one. at may be any other record. Without an account, a record of the key under any account counts: Client.Assign
+// may have moved it. Errors: the journal's.
 func (u *unbegun) leftNothing(ctx context.Context, at *persist.Record) (bool, error) {
 	op := operation.OpOf(at, 0)
 	if !intent.LeftNothing(&op, false, false) {

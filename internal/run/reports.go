@@ -32,8 +32,8 @@ func (c *Config) observe(ctx context.Context, e *Event) {
 	}
 }
 
-// logCrash writes the cause and the stack of a crash; silent without a logger, and if the logger panics. key
-// may be empty. A stack has no values in it.
+// logCrash writes the cause and the stack of a crash; silent without a logger, and if the logger panics. msg names the work that has crashed. key may be empty.
+// A stack has no values in it.
 func (c *Config) logCrash(ctx context.Context, msg, key string, crashed *crash) {
 	if c.Logger == nil {
 		return
@@ -43,7 +43,7 @@ func (c *Config) logCrash(ctx context.Context, msg, key string, crashed *crash) 
 		slog.String("error", crashed.err().Error()), slog.String("stack", string(crashed.stack)))
 }
 
-// guard calls f apart, and waits for it. It logs and returns a crash of f; nil if f returned.
+// guard calls f apart, and waits for it. It logs a crash of f, with msg, and returns it; nil if f returned.
 func (c *Config) guard(ctx context.Context, msg string, f func()) *crash {
 	crashed := apart(f)
 	if crashed != nil {

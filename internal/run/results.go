@@ -183,8 +183,8 @@ func (r *runner) deliverAll(ctx context.Context) {
 	}
 }
 
-// untilLook waits until the next look, and starts deliveries of the results noted meanwhile by this process. It
-// returns sooner if ctx ends or the client drains; such results stay noted.
+// untilLook waits until the next look, for pause, and starts deliveries of the results noted meanwhile by this process. It returns sooner if ctx ends or the
+// client drains; such results stay noted.
 func (d *delivering) untilLook(ctx context.Context, pause time.Duration) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -105,8 +105,8 @@ func (r *requests) Admit(ctx context.Context, hop bool) error {
 	return err
 }
 
-// Follow returns the URL of a redirect within the origin; nil: the redirect is not followed, and is itself the
-// answer. Each hop is a send of its own, admitted and prepared like the first one.
+// Follow returns the URL of a redirect within the origin, from a URL to a location (the header of the answer); nil: the redirect is not followed, and is itself
+// the answer. Each hop is a send of its own, admitted and prepared like the first one.
 func (r *requests) Follow(from *url.URL, location string) *url.URL {
 	return request.Hop(&r.task.rec, from, location)
 }

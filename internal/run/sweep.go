@@ -16,7 +16,7 @@ func (c *Client) Sweep(ctx context.Context) (int, error) {
 	return sweep(ctx, c, "Sweep", func() (persist.Limits, error) { return persist.Limits{KeepAnswer: c.cfg.KeepAnswer}, nil })
 }
 
-// Prune implements oncehttp.Client.Prune: it is a Sweep with times of the caller's.
+// Prune implements oncehttp.Client.Prune: it is a Sweep with times of the caller's for answers, keys and texts.
 func (c *Client) Prune(ctx context.Context, keepAnswer, keepKey, keepText time.Duration) (int, error) {
 	return sweep(ctx, c, "Prune", func() (persist.Limits, error) {
 		// A copy with the limits of the call, for the same checks as those of a Config.

@@ -60,8 +60,8 @@ func (k *tokens) sentFor(asked *wire.Result) operation.Sent {
 	return sent
 }
 
-// withoutToken adds an attempt without a send to the record: no token was given. err becomes the latest error of the run. The drive, which decides
-// about the run, knows the result already.
+// withoutToken adds an attempt without a send to the record: no token was given. began is the begin of the request for it. err becomes the latest error of the
+// run. The drive, which decides about the run, knows the result already.
 func (k *tokens) withoutToken(began time.Time, err error) {
 	latest := heard{Result: wire.Result{Err: fmt.Errorf("no token: %w", sanitized(err)), Unsent: true}}
 	k.task.remember(began, latest.Result)

@@ -62,9 +62,9 @@ func (u *unbegun) errorBeforeRead(ctx context.Context, name string, named reques
 	return newError(name, about, cause, why, busy)
 }
 
-// errorAfterRead returns the error of a call that began no operation although its request was read whole: the journal failed, for example.
-// It says what is known of an operation under the call's keys. For a call without a key, checkUnresolved must have been called before.
-// inFlight: this very call is in the table of calls in flight, and does not count as another.
+// errorAfterRead returns the error of a call that began no operation although its request was read whole: the journal failed, for example. It says what is
+// known of an operation under the call's keys. For a call without a key, checkUnresolved must have been called before. why is the sentinel of the error; nil:
+// none. inFlight: this very call is in the table of calls in flight, and does not count as another.
 func (u *unbegun) errorAfterRead(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
 	about, busy := u.subjectOfCall(ctx, named, inFlight, cause)
 	if about.standing == operation.Unclear {
@@ -101,9 +101,9 @@ func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlig
 	return u.subjectOfKeys(ctx, &named, inFlight)
 }
 
-// subjectOfKeys reads the records of a call's keys, one after the other, and returns what the first that has an operation lets the error
-// say; intent.AtKey decides. Keys under no account come last: such an operation may be another caller's. The caller watches the keys
-// meanwhile; the results are those of subjectOfCall.
+// subjectOfKeys reads the records of a call's keys, one after the other, and returns what the first that has an operation lets the error say; intent.AtKey
+// decides. Keys under no account come last: such an operation may be another caller's. The caller watches the keys meanwhile; inFlight and the results are
+// those of subjectOfCall.
 func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, inFlight bool) (about subject, busy error) {
 	first := firstKey(named)
 	for id := range named.IDs() {

@@ -86,7 +86,8 @@ func (n *notices) tellPassing(req *http.Request) {
 	}
 }
 
-// passingCause returns the reason why a request passes, and the line to protect it.
+// passingCause returns the reason why a request passes, and the line to protect it. unused is a header with a key that the profile does not take; keyed: its
+// context has a key; last: no further request is told.
 func (n *notices) passingCause(req *http.Request, unused string, keyed, last bool) string {
 	p := n.cfg.profiles().at(req.URL)
 	var why string
@@ -127,7 +128,7 @@ func appendPlace(b []byte, method string, req *http.Request) []byte {
 	return b
 }
 
-// warn tells Config.Logger, or slog.Default if there is none.
+// warn tells Config.Logger, or slog.Default if there is none, this message with these attributes.
 func (n *notices) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
 	logger := n.cfg.Logger
 	if logger == nil {

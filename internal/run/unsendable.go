@@ -143,8 +143,8 @@ func (p *pendings) add(ctx context.Context, all []unserved, query persist.Query)
 	return all, nil
 }
 
-// countUnserved counts one more operation with a lack, in place, and returns all. full is true if no more of this
-// lack is counted. Beyond lacksMax lacks, the others count as one.
+// countUnserved counts one more operation with a lack, in place, and returns all. full is true if no more of this lack is counted. first is the oldest
+// operation; origin is empty if they have several. Beyond lacksMax lacks, the others count as one.
 func countUnserved(all []unserved, lack acts.Lack, rec *persist.Record) (_ []unserved, full bool) {
 	for i := range all {
 		u := &all[i]

@@ -33,9 +33,10 @@ type witness struct {
 }
 
 // testify stores an event of the API, as evidence, in the record that the event is about, and returns the record and what the event says of its operation. seen is the record as
-// it was listed. Where acts.StoresEvidence says no, nothing is written, and what the event says is returned all the same; nor is anything written into an erased record that has
-// ended: it is not read again, since it may be in an account of which only a digest is known. If the record is gone by now, or its key has a new one (another Seq), the event
-// says nothing, which is no error. An event that proves the effect ends a hold, and the answer for which it was held is dropped. A call in progress keeps its lease.
+// it was listed, created the time of the event. Where acts.StoresEvidence says no, nothing is written, and what the event says is returned all the same; nor is anything written
+// into an erased record that has ended: it is not read again, since it may be in an account of which only a digest is known. If the record is gone by now, or its key has a new
+// one (another Seq), the event says nothing, which is no error. An event that proves the effect ends a hold, and the answer for which it was held is dropped. A call in progress
+// keeps its lease.
 func (w *witness) testify(ctx context.Context, seen persist.Record, evidence *persist.Evidence, created time.Time) (persist.Record, acts.Testimony, error) {
 	if seen.Erased && seen.State.Final() {
 		op := operation.OpOf(&seen, 0)

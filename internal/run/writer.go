@@ -89,7 +89,8 @@ func (w *writer) giveBack(ctx context.Context, rec persist.Record, again time.Ti
 	w.logUnreleased(ctx, &rec, w.release(ctx, rec, again))
 }
 
-// release gives up the lease of a claimed record, as giveBack does, and returns the journal's error. It does not end with ctx.
+// release gives up the lease of a claimed record, as giveBack does, and returns the journal's error. again is the next due time, zero for that of before. It
+// does not end with ctx.
 func (w *writer) release(ctx context.Context, rec persist.Record, again time.Time) error {
 	if rec.LeaseOwner != w.holder.owner || rec.State.Final() {
 		return nil

@@ -27,7 +27,7 @@ type file struct {
 	over   bool
 }
 
-// openFile opens the n-th journal file of a simulated run: each crash of a process continues with a new file.
+// openFile opens the n-th journal file of a simulated run, in dir: each crash of a process continues with a new file.
 func openFile(t *testing.T, dir string, n int) *file {
 	f := &file{t: t, dir: dir, n: n}
 	journal, err := bolt.Open(f.path(), bolt.Options{Sync: f.sync})
@@ -73,7 +73,8 @@ func (f *file) crash(*rand.Rand) store {
 	return openFile(f.t, f.dir, f.n+1)
 }
 
-// durable implements [store]. It returns the record in the file that a crash now would leave, or that the commit in progress is about to write.
+// durable implements [store]. It returns the record in the file that a crash now would leave, or that the commit in progress is about to write; false: there is
+// none.
 func (f *file) durable(id persist.ID) (persist.Record, bool) {
 	rec, err := f.Get(context.Background(), id)
 	return rec, err == nil

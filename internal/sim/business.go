@@ -60,7 +60,8 @@ func reference() *profile.Reference {
 // foundWithin is longer than a request may be on its way, and at work.
 const foundWithin = 3 * time.Minute
 
-// decline answers with a final refusal, which the API stores. With again, the answer asks for another attempt, as Stripe's answers may.
+// decline answers with a final refusal, which the API stores. With again, the answer asks for another attempt, as Stripe's answers may. The body has the
+// reference, and note as its text.
 func (w *world) decline(rw http.ResponseWriter, ref, note string, again bool) {
 	if w.plan.Setting.Profile.ShouldRetry.Header == "" {
 		say(rw, http.StatusPaymentRequired, "application/problem+json", fmt.Sprintf(`{"title":"declined","reference":%q,"detail":%q}`, ref, note))

@@ -83,7 +83,8 @@ func (s *Setting) canon(id persist.ID) persist.ID {
 	return id
 }
 
-// durable returns the record that the worst crash at this moment would leave, by the model's name of the operation (canon).
+// durable returns the record that the worst crash at this moment would leave, by the model's name of the operation (canon); false: there would be none. It may
+// still be without an account.
 func (w *world) durable(s store, id persist.ID) (persist.Record, bool) {
 	rec, stands := s.durable(id)
 	if !stands && w.plan.Setting.Changes.Accounts > 0 {
@@ -165,7 +166,8 @@ func (m *model) owns(ctx context.Context, rec persist.Record) {
 	m.owners[credentialsOf(rec)] = customer
 }
 
-// customer returns the customer who owns a record, by the setting of the run. The caller holds mu.
+// customer returns the customer who owns a record, by the setting of the run. With accounts, the record's account has one inside: the customer's. The caller
+// holds mu.
 func (m *model) customer(rec persist.Record) string {
 	switch m.w.plan.Setting.Customers {
 	case byAccount:

@@ -17,7 +17,7 @@ func (d dice) of(label string, nth int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(d), d.hash(label, nth)))
 }
 
-// chance reports whether an event of this probability happens.
+// chance reports whether an event of this probability happens, by the draw for this label and number (see unit).
 func (d dice) chance(p float64, label string, nth int) bool { return d.unit(label, nth) < p }
 
 // unit returns a random number in [0, 1) for one purpose, label and number; always the same for one seed.

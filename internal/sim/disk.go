@@ -289,7 +289,7 @@ func (d *disk) Close() error {
 	return nil
 }
 
-// durable returns a record as the worst crash at this moment would leave it.
+// durable returns a record as the worst crash at this moment would leave it; false: there would be none.
 func (d *disk) durable(id persist.ID) (persist.Record, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

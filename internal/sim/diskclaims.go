@@ -30,8 +30,8 @@ func (d *disk) ClaimToSend(ctx context.Context, q persist.Query, owner string, l
 }
 
 // claim calls take, the Claim or ClaimToSend of the journal in memory, and records the changes for a crash. mark sets in a record the fields set by
-// ClaimToSend; nil for Claim. claim returns when the changes are durable, unless a deliberate bug hurries. It waits for the end of a Forget: a record about to
-// go must not be claimed.
+// ClaimToSend; nil for Claim. The other parameters are those of Claim. claim returns when the changes are durable, unless a deliberate bug hurries. It waits
+// for the end of a Forget: a record about to go must not be claimed.
 func (d *disk) claim(ctx context.Context, take claimFunc, mark func(rec *persist.Record, now time.Time), q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

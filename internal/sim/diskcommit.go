@@ -17,9 +17,9 @@ type change struct {
 	waited bool // a caller waits until it is durable, and so do other callers of the record
 }
 
-// write makes one change in memory, and waits until it is durable if durable is true. It may fail before anything is written, as on a full disk: then nothing has
-// changed, for certain. So do four in five of the drawn failures. Else the commit fails later: then nothing is known, and the journal refuses all work until a crash
-// has decided.
+// write makes one change in memory, by apply (nil: there is nothing to change), and waits until it is durable if durable is true. It may fail before anything is
+// written, as on a full disk: then nothing has changed, for certain. So do four in five of the drawn failures. Else the commit fails later: then nothing is known,
+// and the journal refuses all work until a crash has decided.
 func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error)) error {
 	d.mu.Lock()
 	d.quiet(id)
@@ -74,8 +74,7 @@ func (d *disk) put(c change) int {
 	return d.first + len(d.wait)
 }
 
-// commit makes durable all changes up to the n-th, or breaks the journal. A commit
-// takes along all earlier writes, as every journal's does.
+// commit makes durable all changes up to the n-th, or, with fails, breaks the journal. A commit takes along all earlier writes, as every journal's does.
 func (d *disk) commit(n int, fails bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -74,8 +74,8 @@ func (w *world) end() {
 	w.model.audit(w.store, "at the end")
 }
 
-// pauseAfter returns how long the simulation waits after its nth try to finish all operations. The last tries wait longer than the window of the
-// profile, if an unfinished operation may itself pause for over an hour: else it would not be due again before they are used up.
+// pauseAfter returns how long the simulation waits after its n-th try to finish all operations. The last tries wait longer than the window of the profile, if
+// an unfinished operation may itself pause for over an hour: else it would not be due again before they are used up.
 func (w *world) pauseAfter(n int) time.Duration {
 	long := func(rec persist.Record) bool { return rec.Pauses.Most > time.Hour }
 	if n < endPasses-3 || !slices.ContainsFunc(w.unfinished(), long) {

@@ -107,8 +107,8 @@ func (w *world) asGuest(ctx context.Context, l *life, from string, id int, r *ra
 	}
 }
 
-// ask sends a request of a function of the Config itself, such as one for a token: an order of its own, without a key. Its context may have the key
-// of the call that runs the function.
+// ask sends a request of a function of the Config itself, such as one for a token: an order of its own (id), without a key. Its context may have the key of the
+// call that runs the function.
 func (w *world) ask(ctx context.Context, l *life, id int) {
 	o := w.newGuestOrder(id, l.proc.n)
 	o.lastLife, o.asked = l, time.Now()
@@ -122,7 +122,8 @@ func (w *world) ask(ctx context.Context, l *life, id int) {
 	w.conclude(o, v, w.dice.of("guest's rounds", id))
 }
 
-// newGuestOrder makes an order (an intent) whose caller is a function of the Config, such as Authorize, in this process, and adds it to the model.
+// newGuestOrder makes an order (an intent) whose caller is a function of the Config, such as Authorize, in the process proc, and adds it to the model. id is
+// unique in the run.
 func (w *world) newGuestOrder(id, proc int) *order {
 	account := w.dice.of("guest's account", id).IntN(w.plan.Setting.Accounts)
 	o := &order{

@@ -175,7 +175,7 @@ func (h *handle) step(what string) bool {
 	return h.life.step(what)
 }
 
-// around makes a call of the journal between two steps: if the process dies at one of them, the error is errDead, and f has run or not.
+// around makes a call of the journal, f, between two steps (what names them): if the process dies at one of them, the error is errDead, and f has run or not.
 func (h *handle) around(what string, f func() error) error {
 	if h.step(what) {
 		return errDead
@@ -225,8 +225,8 @@ func (h sharedHandle) ClaimToSend(ctx context.Context, q persist.Query, owner st
 	return h.claim(ctx, "claim to send", claim, q, owner, lease, n)
 }
 
-// claim calls claim, the Claim or ClaimToSend of the store, between two steps at which the process may die. With BugNoLease, the leases have ended
-// already.
+// claim calls claim, the Claim or ClaimToSend of the store, between two steps at which the process may die; step names them. The other parameters are those of
+// Claim. With BugNoLease, the leases have ended already.
 func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	if h.step(step) {
 		return nil, time.Time{}, errDead

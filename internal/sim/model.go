@@ -96,7 +96,7 @@ func newModel(w *world) *model {
 	return &model{w: w, orders: map[want]*order{}, owners: map[string]string{}, ops: map[persist.ID]*operation{}, runs: map[want]int{}}
 }
 
-// fail notes a violation. Only the first ten are kept: they tell the most.
+// fail notes a violation of an invariant (rule), in words. Only the first ten are kept: they tell the most.
 func (m *model) fail(rule Invariant, format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -210,10 +210,8 @@ func (m *model) sending(l *life, s *send) int {
 	return o.sends
 }
 
-// journaled checks the record left by a crash at this moment. It must be allowed on the
-// wire: of this very request, marked as maybe sent, and neither held nor
-// final. A too large answer, not kept, is asked for again. Its record is the one
-// final record allowed to be sent.
+// journaled checks rec, the record left by a crash at this moment; stands: there is one. It must be allowed on the wire: of this very request, marked as maybe
+// sent, and neither held nor final. A too large answer, not kept, is asked for again. Its record is the one final record allowed to be sent.
 func (m *model) journaled(s *send, rec persist.Record, stands bool) {
 	switch {
 	case !stands:
@@ -303,7 +301,7 @@ func (m *model) whole(l *life, s *send, resp *http.Response, text string) {
 // answerText returns one text for an answer's status and body, by which two answers are compared.
 func answerText(status int, text string) string { return fmt.Sprintf("%d %s", status, text) }
 
-// executed counts that the simulated server has done its work for an intent, and returns how often it has.
+// executed counts that the simulated server has done its work for an intent (an account's reference), and returns how often it has.
 func (m *model) executed(account, ref string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -311,8 +309,9 @@ func (m *model) executed(account, ref string) int {
 	return m.runs[want{account, ref}]
 }
 
-// effect notes an effect at the server, and returns the number of effects until now. At this moment money moves, so most defects show here. An order is not
-// checked if an operator acted on an untrue finding (excused). closed has the keys under which its caller was told of no further effect.
+// effect notes an effect at the server, for the intent of an account with this reference, under a key, and returns the number of effects until now. At this
+// moment money moves, so most defects show here. An order is not checked if an operator acted on an untrue finding (excused). closed has the keys under which
+// its caller was told of no further effect.
 func (m *model) effect(account, ref, key string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -88,7 +88,7 @@ type look struct {
 	effect persist.Effect
 }
 
-// lookAt looks an operation up, and finds out its effect, in this order: a send after the look has moved the record.
+// lookAt looks an operation up, and finds out its effect, in this order: a send after the look has moved the record. false: it was not found.
 func (w *world) lookAt(l *life, rec persist.Record) (look, bool) {
 	customer := w.model.customerOf(rec)
 	seen, err := l.of(customer).Lookup(w.as(context.Background(), customer), oncehttp.Key(rec.Key))
@@ -150,7 +150,8 @@ func nextKey(rec persist.Record) oncehttp.Key {
 // completed.
 const actGrace = lateFor + 10*time.Second
 
-// inTime returns a function to be called at the end of a call. It reports a failure if the call has outlasted its context by more than actGrace.
+// inTime returns a function to be called at the end of a call (what names it). It reports a failure if the call has outlasted its context by more than
+// actGrace.
 func (w *world) inTime(ctx context.Context, l *life, what string) func() {
 	return func() {
 		end, bounded := ctx.Deadline()
@@ -160,7 +161,7 @@ func (w *world) inTime(ctx context.Context, l *life, what string) func() {
 	}
 }
 
-// standing returns the record of an operation, as the journal shows it.
+// standing returns the record of an operation, as the journal shows it; false: there is none.
 func (w *world) standing(id persist.ID) (persist.Record, bool) {
 	w.mu.Lock()
 	s := w.store

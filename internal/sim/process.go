@@ -117,8 +117,8 @@ func (l *life) track(conn net.Conn) (net.Conn, error) {
 	return conn, nil
 }
 
-// step is a moment at which the simulated process may die: each call of the journal and of the network has one before it and one after it. It reports
-// whether the process is dead; then the call must do nothing.
+// step is a moment at which the simulated process may die: each call of the journal and of the network has one before it and one after it. what names the
+// moment. It reports whether the process is dead; then the call must do nothing.
 func (l *life) step(what string) bool {
 	if l.turns() {
 		l.w.model.fail(Ends, "%s goes round and round, at %s", l.name, what)
@@ -203,7 +203,7 @@ func (w *world) crash() {
 	w.logf("the disk keeps what was synced, and may keep a part of the rest")
 }
 
-// power simulates a power failure: it ends all processes at once, and the journal loses all changes that are not durable.
+// power simulates a power failure (why is for the log): it ends all processes at once, and the journal loses all changes that are not durable.
 func (w *world) power(why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

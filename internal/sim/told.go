@@ -36,15 +36,16 @@ func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
 	return time.Now()
 }
 
-// leaves notes the function by which an order's caller leaves at the moment at which the whole answer was read.
+// leaves notes leave, the function by which an order's caller leaves at the moment at which the whole answer was read.
 func (m *model) leaves(o *order, leave func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o.leave = leave
 }
 
-// returned notes the end of a call and checks its result: an error must have exactly one verdict, and an operation must keep its answer. It returns
-// false if the process died before the call came back, so that its caller got nothing. queued: the call was an Enqueue, which gives no answer.
+// returned notes the end of a call and checks its result: an error must have exactly one verdict, and an operation must keep its answer. since is the begin of
+// the call. It returns false if the process died before the call came back (not lives), so that its caller got nothing. queued: the call was an Enqueue, which
+// gives no answer.
 func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, err error, lives, queued bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,11 +83,9 @@ func sent(err error) bool {
 	return errors.As(err, &e) && e.Sends > 0
 }
 
-// answerKept checks the error of a call after its process has read a whole answer. A 2xx
-// must be given to the caller. After a final no stored by the server, the call must not deny
-// an answer. Some calls do not get the answer: a caller leaving while others wait, a call with a
-// context ended before it began or joined anything, or with an unreadable body. A call without a key, and
-// without a send, reports the state of another call's record.
+// answerKept checks the error of a call, begun at since, after its process has read a whole answer. A 2xx must be given to the caller. After a final no stored
+// by the server, the call must not deny an answer. Some calls do not get the answer: a caller leaving while others wait, a call with a context ended before it
+// began or joined anything, or with an unreadable body. A call without a key, and without a send, reports the state of another call's record.
 func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time, err error) {
 	if o.overlap || key == "" || errors.Is(err, oncehttp.ErrInFlight) {
 		return

@@ -68,8 +68,7 @@ func (p *Proc) left(moved bool) Proc {
 	return Proc{State: State{Left: true, On: p.On, Caller: true, Plain: p.Plain, Created: p.Created, Stale: p.Stale || moved}}
 }
 
-// left adds the states of a client whose call has left its operation to others, for a wait for the rate limiter: it
-// goes on, or is given up.
+// left adds the states of client p with a call that has left its operation to others, for a wait for the rate limiter: it goes on, or is given up.
 func (m *moves) left(w *World, p int) {
 	proc := &w.Procs[p]
 	t, created := int(proc.On), proc.Created && !proc.Stale
@@ -86,8 +85,8 @@ func (m *moves) left(w *World, p int) {
 	m.giveUp(w, p, t)
 }
 
-// giveUp gives up a call waiting without its operation. The operation is forgotten if the call has begun it, nobody has had it since (not Stale), and it was
-// never sent. That write may fail, too. If a lost Begin of the key may still show (noted), nobody can say "none".
+// giveUp gives up the call of client p, which waits without its operation, that of key t. The operation is forgotten if the call has begun it, nobody has had
+// it since (not Stale), and it was never sent. That write may fail, too. If a lost Begin of the key may still show (noted), nobody can say "none".
 func (m *moves) giveUp(w *World, p, t int) {
 	s, proc, rec := m.slice, &w.Procs[p], w.Ops[t].Rec
 	to := *w
@@ -126,7 +125,7 @@ func (m *moves) giveUp(w *World, p, t int) {
 	}
 }
 
-// latestFirst returns the latest first send of an operation by the call of a process. It is begun when it is first sent.
+// latestFirst returns the latest first send of an operation by a call of client p. It is begun when it is first sent.
 func (s *Slice) latestFirst(p int, op *operation.Op) time.Time {
 	return s.Configs[p].Limits.LatestFirstSend(op.FirstSent, op.Window)
 }

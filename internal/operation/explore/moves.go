@@ -69,7 +69,7 @@ func (s *Slice) moves(w *World, into []move) []move {
 	return m.all
 }
 
-// hasClient reports whether there is a client in a place: a file has one, with two callers if they name no key.
+// hasClient reports whether there is a client in place p, 0 or 1: a file has one, with two callers if they name no key.
 func (s *Slice) hasClient(p int) bool { return p == 0 || s.Shared || s.Keyless }
 
 // crashes adds the crash of each process. A crash may also lose the journal's writes that are not durable yet. A crash that changes nothing is left
@@ -126,8 +126,8 @@ func (m *moves) network(w *World, t int) {
 	}
 }
 
-// coming lets the record of a lost Begin appear, as it was begun at its time, or never. If there is one by now, the journal keeps the existing one. Late: the
-// same is wanted and driven under the other key, and no look before could find this one.
+// coming lets the record of a lost Begin under key t appear, as it was begun at its time, or never. If there is one by now, the journal keeps the existing one.
+// Late: the same is wanted and driven under the other key, and no look before could find this one.
 func (m *moves) coming(w *World, t int) {
 	if !w.Ops[t].Coming {
 		return
@@ -240,8 +240,8 @@ func (w *World) successors(t int) acts.Successors {
 	return acts.Successors{Replaced: other.Exists && other.Op.Replaces, Taken: other.Exists && !other.Op.Replaces}
 }
 
-// witness lets an event of the API arrive. With Witness it is true: the operation took effect under this key. With Mistaken it contradicts a recorded end
-// without an effect, true or not. A drive under way finds the evidence at its end. act adds a state with a changed record.
+// witness lets an event of the API about key t's operation arrive. With Witness it is true: the operation took effect under this key. With Mistaken it
+// contradicts a recorded end without an effect, true or not. A drive under way finds the evidence at its end. act adds a state with a changed record.
 func (m *moves) witness(w *World, t int, act func(int, operation.Op, Did)) {
 	k := &w.Ops[t]
 	op := k.Rec.Op

@@ -75,8 +75,8 @@ func ProfileOf(kind ServerKind) *profile.Profile {
 	return p
 }
 
-// react returns all possible reactions of the server to a send under a token (the key that it handed out; 0 without): the answer, with or without an effect, and the
-// status that it keeps under the key. flying: an earlier send may be at work there. inFront has the answers of a proxy before it, in each case.
+// react returns all possible reactions of the server to a send of key t under a token (the key that it handed out; 0 without): the answer, with or without an
+// effect, and the status that it keeps under the key. flying: an earlier send may be at work there. inFront has the answers of a proxy before it, in each case.
 func (s *Slice) react(w *World, t int, token int8, flying bool) []reaction {
 	k := &w.Ops[t]
 	kept := k.Kept != 0 && k.KeptWith == token && s.Times[w.Time]-s.Times[k.KeptAt] < window

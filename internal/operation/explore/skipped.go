@@ -62,8 +62,8 @@ func (x *ways) placehold() {
 	x.out(PlaceholderFailsWritten, "", func(to *World) { fails(to); put(to) }, failed)
 }
 
-// openSkipped adds the state after a Do with the first key, if a placeholder stands there: its caller is told what became of the next generation. It reports whether
-// one stands there.
+// openSkipped adds the state after a Do of client p with key t, the first one, if a placeholder stands there: its caller is told what became of the next generation.
+// It reports whether one stands there.
 func (m *moves) openSkipped(w *World, p, t int) bool {
 	s, op, next := m.slice, w.Ops[t].Rec.Op, &w.Ops[1]
 	if !op.Skipped {

@@ -77,7 +77,8 @@ func (l *list) surroundings(one Bounds) {
 	l.add("rekeyed", Bounds{Calls: 2, Sends: 2, Acts: 4}, func(s *Slice) { s.Rekeys = true }, KeepsSuccess)
 }
 
-// limiters adds the searches with rate limiters that take long.
+// limiters adds the searches with rate limiters that take long. Each has a name, bounds for the numbers of its events (Limits: how often a limiter takes long),
+// a function that sets its special facts, and the kinds of servers.
 func (l *list) limiters() {
 	slow := l.bounds(Bounds{Calls: 2, Sends: 2, Crashes: 1, Fails: 1, Limits: 1}, Bounds{Calls: 3, Sends: 2, Crashes: 1, Fails: 1, Limits: 2})
 	l.add("a slow limiter", Bounds{Calls: 3, Sends: 2, Crashes: 1, Fails: 1, Limits: 1}, func(*Slice) {}, KeepsSuccess, KeepsNothing)
@@ -140,7 +141,7 @@ func (l *list) bounds(gate, command Bounds) Bounds {
 	return gate
 }
 
-// add adds a search of this name for each kind of server. change sets what is special about it.
+// add adds a search of this name for each of these kinds of servers. change sets what is special about it.
 func (l *list) add(name string, b Bounds, change func(*Slice), kinds ...ServerKind) {
 	names := map[ServerKind]string{
 		KeepsAll: "keeps all", KeepsSuccess: "keeps successes", KeepsErrors: "keeps errors", KeepsNothing: "keeps nothing", SaysDone: "keeps all",

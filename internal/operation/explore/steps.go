@@ -94,8 +94,8 @@ func (m *moves) step(w *World, p int) {
 	}
 }
 
-// lease lets a process freeze until its lease is over (Lost). It also lets the process have the lease again if nobody took the operation (the record is not
-// Stale). Without a shared journal there are no leases.
+// lease lets the process of client p freeze until its lease is over (Lost). It also lets the process have the lease again if nobody took the operation (the
+// record is not Stale). Without a shared journal there are no leases.
 func (m *moves) lease(w *World, p int) {
 	proc := &w.Procs[p]
 	if !m.slice.Shared {

@@ -335,7 +335,7 @@ func (s *Slice) noted(w *World, t, process int) bool {
 	return k.Noted[process] && s.Times[w.Time]-s.Times[k.NotedAt[process]] <= window
 }
 
-// leased reports whether another client than p has the operation under a key.
+// leased reports whether another client than p has the operation of key t, and its lease.
 func (w *World) leased(t, p int) bool {
 	for i := range w.Procs {
 		if q := &w.Procs[i]; i != p && q.Active && int(q.On) == t && !q.Lost {

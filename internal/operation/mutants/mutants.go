@@ -78,7 +78,7 @@ func (x *instrument) replace(n ast.Node, text string) {
 	x.edits = append(x.edits, edit{x.at(n.Pos()), x.at(n.End()), text})
 }
 
-// mutant adds a new mutant for a node, and returns the Go condition that is true while this mutant is switched on.
+// mutant adds a new mutant of this kind (a word, such as "negated") for a node, and returns the Go condition that is true while this mutant is switched on.
 func (x *instrument) mutant(n ast.Node, kind string) string {
 	x.all = append(x.all, Mutant{x.next, x.files.Position(n.Pos()).Line, kind, strings.Join(strings.Fields(x.text(n)), " ")})
 	x.next++
