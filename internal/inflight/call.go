@@ -123,8 +123,8 @@ func (p *panics) Panicked() any { return p.panicked }
 // caller of Run, once Run has returned.
 func (p *panics) PanickedLate() any { return p.late }
 
-// Deserted reports whether nobody would learn of a panic of the call, since its first caller has left or has its answer. It is asked when the call is
-// over.
+// Deserted reports whether nobody would learn of a panic of the call, since its first caller has left (firstLeft) or has its answer (ending is set). It is
+// asked when the call is over.
 func (c *Call[R]) Deserted() bool {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -245,7 +245,7 @@ func (c *Call[R]) abandon() bool {
 	return c.abandoned
 }
 
-// end takes the call out of the table. If an earlier call of the same operation has not ended (it writes its record), that one gets its place in the
+// end takes the call out of the table. If an earlier call of the same operation (previous) has not ended (it writes its record), that one gets its place in the
 // table back.
 func (c *Call[R]) end() {
 	c.table.mu.Lock()

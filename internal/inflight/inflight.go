@@ -278,8 +278,8 @@ func (c *Caller[R]) Leave() {
 	}
 }
 
-// leave removes a caller that may still use the result. stays is true if it must wait for the result: nobody else is left and the call is given up,
-// or it started the call and the end is being recorded. Then it stays in the list, so that PlainHTTP and Deadline still count it.
+// leave removes a caller that may still use the result. stays is true if it must wait for the result: nobody else is left and the call is given up, or it
+// started the call and the end is being recorded (recording). Then it stays in the list, so that PlainHTTP and Deadline still count it.
 func (c *Caller[R]) leave() (stays bool) {
 	call, cause := c.call, sanitize.Cause(c.ctx)
 	if cause == nil && c.until != nil {

@@ -8,8 +8,8 @@ import (
 
 // This file decides about a slow limiter: others may send the operation meanwhile. (Invariant 43.)
 
-// WaitsToSend reports whether the next step leads to a send after another request of the same attempt: for a token, or a lookup. The driver waits for its rate limiter
-// once more before it, since that request has used the limiter's permission. (Invariant 43.)
+// WaitsToSend reports whether the next step leads to a send after another request of the same attempt: for a token, or a lookup (looked). The driver waits for its
+// rate limiter once more before it, since that request has used the limiter's permission. (Invariant 43.)
 func (d *attempting) WaitsToSend() bool {
 	return d.step == KeepToken || d.step == Check && d.after == Send && d.looked
 }

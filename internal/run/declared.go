@@ -53,7 +53,8 @@ func (s *declarations) declared(req *http.Request) (d declaration) {
 }
 
 // declares reports whether a request without a key is an operation all the same: by Config.Methods, if set (methodsHold), by the endpoints of the profile that
-// the user named, by Config.Operation, by a key in its context (byContext: by that alone), or by Config.NewKey. made is NewKey's answer, if it was asked.
+// the user named (unless Methods is set), by Config.Operation, by a key in its context (byContext: by that alone), or by Config.NewKey, asked for a method of
+// Methods without such a key. made is NewKey's answer, if it was asked.
 func (s *declarations) declares(req *http.Request, p *profile.Profile) (operation bool, made *request.Made, byContext bool) {
 	cfg, method := s.cfg, request.Method(req)
 	_, keyed := req.Context().Value(inflight.RequestKey{}).(string)

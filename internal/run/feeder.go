@@ -43,9 +43,9 @@ func (f *feeder) feed() {
 	f.fed = p.draining.Err() == nil
 }
 
-// list hands the records of the query to the workers, and calls failed with each error but those told by Run
-// itself. The listing goes on after an error. list returns false if the pass was broken off. A listed record is
-// not leased: the run reads it again, and its adoption fails if another process was faster.
+// list hands the records of the query to the workers, and calls failed with each error but those told by Run itself (silent): of all records together that this
+// client cannot read or act on. The listing goes on after an error. list returns false if the pass was broken off. A listed record is not leased: the run reads
+// it again, and its adoption fails if another process was faster.
 func (f *feeder) list(query persist.Query, failed func(error)) bool {
 	p := f.pass
 	for rec, err := range p.c.cfg.Journal.List(p.draining, query) {
@@ -63,9 +63,9 @@ func (f *feeder) list(query persist.Query, failed func(error)) bool {
 	return true
 }
 
-// claim claims the due operations served by this client, and runs them. If the journal tells needs, and some
-// groups are not for this client, it claims group by group and, in a Resume, yields an error for each operation
-// of the others. Without that, the operations of others would be claimed and given back again and again.
+// claim claims the due operations served by this client, and runs them. If the journal tells needs, and some groups are not for this client, it claims group by
+// group and, in a Resume (not silent), yields an error for each operation of the others. It ends early if the pass is stopped (draining). Without that, the
+// operations of others would be claimed and given back again and again.
 func (f *feeder) claim(j persist.Claimer) {
 	p := f.pass
 	served, others, err := f.groups()
@@ -158,8 +158,8 @@ func (f *feeder) claimGroup(j persist.Claimer, g group) {
 }
 
 // handOut gives claimed operations to the workers, and gives the others back to the journal. passed counts those that this pass does not run; left gets the IDs
-// of those given back unchanged. An operation begun after the start of a Resume is not run by it. busy is true if no worker was free for a third of a lease, or
-// the pass was stopped. After handOut, no lease of batch is the caller's any more.
+// of those given back unchanged. An operation begun after the start of a Resume (not silent) is not run by it, nor one that a worker waits for (waits). busy is
+// true if no worker was free for a third of a lease, or the pass was stopped. After handOut, no lease of batch is the caller's any more.
 func (f *feeder) handOut(batch []persist.Record, left map[persist.ID]bool) (passed int, busy bool) {
 	p := f.pass
 	for i := range batch {

@@ -30,8 +30,8 @@ func (p *pass) lacksFor(g group) bool {
 	return lack.Need != acts.Nothing
 }
 
-// passBy gives back a claimed operation that this client cannot act on, unchanged. In a Resume it reports an error for it, unless again is true: it
-// has done so for an earlier claim.
+// passBy gives back a claimed operation that this client cannot act on, unchanged. In a Resume (not silent) it reports an error for it, unless again is true:
+// it has done so for an earlier claim.
 func (p *pass) passBy(rec *persist.Record, again bool) {
 	p.giveBack(rec, time.Time{})
 	if !p.silent && !again {
@@ -80,8 +80,8 @@ func pointers(recs []persist.Record) []*persist.Record {
 	return all
 }
 
-// again returns the due time for an operation that this pass cannot go on with. It is just after the beginning of the pass, so that the next pass
-// meets the operation. A pass of a Run, which has no end, uses pauseMax from now.
+// again returns the due time for an operation that this pass cannot go on with. It is just after the beginning of the pass, so that the next pass meets the
+// operation. A pass of a Run with shares for each origin (lanes) has no end, and uses pauseMax from now.
 func (p *pass) again() time.Time {
 	if p.lanes != nil {
 		_ = p.c.engine.clock.Notice(p.ctx, p.c.engine.host) // if the journal cannot be asked, nothing can be given back either

@@ -187,8 +187,9 @@ func (v *drives) retaken(id persist.ID) *persist.Record {
 	return &rec
 }
 
-// another claims an operation of the same origin and needs as gone, which another process has taken: so the limiter's permission is not lost. It
-// returns nil if there is none, or the pass cannot claim. The caller owns the lease of the returned record, and calls Drop after its run.
+// another claims an operation of the same origin and needs as gone, which another process has taken: so the limiter's permission is not lost. It returns nil if
+// there is none, or the pass cannot claim (it has no lanes), or is stopped (draining). The caller owns the lease of the returned record, and calls Drop after
+// its run.
 func (v *drives) another(gone *persist.Record, t *turn) *persist.Record {
 	p := v.pass
 	if p.lanes == nil || t.err != nil || t.crashed != nil || p.draining.Err() != nil {

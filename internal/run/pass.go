@@ -46,8 +46,8 @@ type drove struct {
 	turn    *turn // the limiter takes long, and the operation was given back; nil else. The receiver waits for it, or stops it
 }
 
-// turns returns the bound on the sends of the pass: a Run with shares for each origin gives each a number of turns, the permissions to send. A
-// Resume has only its workers as a bound.
+// turns returns the bound on the sends of the pass: a Run with shares for each origin (lanes) gives each a number of turns, the permissions to send. A Resume
+// has only its workers as a bound.
 func (p *pass) turns() lanes.Turns {
 	if p.lanes == nil {
 		return lanes.Free{}
@@ -140,7 +140,7 @@ func (p *pass) failed(err error) {
 	p.results <- resumed{err: err}
 }
 
-// yield hands the result of an operation to the reader of the pass; in a Run only an error. It waits for the reader: the caller's loop, or end.
+// yield hands the result of an operation to the reader of the pass; in a Run (silent) only an error. It waits for the reader: the caller's loop, or end.
 func (p *pass) yield(r resumed) {
 	if !p.silent || r.err != nil {
 		p.results <- r

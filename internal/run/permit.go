@@ -133,8 +133,8 @@ func (p *permit) needed() int {
 	return 1
 }
 
-// Dismiss gives back the run's permission to send to its origin (turn), so that another run may send there. It does nothing for a run that
-// has none, so it may follow each end of an attempt. What the rate limiter has allowed is used up: a limiter takes nothing back.
+// Dismiss gives back the run's permission to send to its origin (turn), so that another run may send there. It does nothing for a run that has none (not
+// admitted), so it may follow each end of an attempt. What the rate limiter has allowed is used up: a limiter takes nothing back.
 func (p *permit) Dismiss() {
 	if p.admitted {
 		p.turns.Leave(p.task.rec.Origin)
@@ -142,8 +142,8 @@ func (p *permit) Dismiss() {
 	p.admitted = false
 }
 
-// waitsLong waits for the rate limiter before another send, and reports whether that takes longer than a third of a lease. After true,
-// p.turn is the wait, still in progress: the caller ends the run, and leaves the operation to others.
+// waitsLong waits for the rate limiter before another send, and reports whether that takes longer than a third of a lease. It is false at once for a run that
+// may not give its operation back (returns). After true, p.turn is the wait, still in progress: the caller ends the run, and leaves the operation to others.
 func (p *permit) waitsLong() bool {
 	t := p.task
 	if !p.returns || t.given.AskedAgain || t.cfg.Limiter == nil {
@@ -157,9 +157,9 @@ func (p *permit) waitsLong() bool {
 	return true
 }
 
-// mayBegin waits for a run's turn, the permission to send to its origin, in a Run with shares for each origin. It returns false if the pass was stopped, or if
-// others have found meanwhile that the origin takes no connections, unless this run alone tries it again. If a limiter returns an error (refused), the first
-// send asks it again, and reports it; a token that is needed before is not asked for.
+// mayBegin waits for a run's turn, the permission to send to its origin, in a Run with shares for each origin (fair). It returns false if the pass was stopped,
+// or if others have found meanwhile that the origin takes no connections, unless this run alone tries it again. If a limiter returns an error (refused), the
+// first send asks it again, and reports it; a token that is needed before is not asked for.
 func (p *permit) mayBegin() bool {
 	t := p.task
 	err := p.Admit(t.call.Context(), false)
@@ -171,9 +171,9 @@ func (p *permit) mayBegin() bool {
 	return !p.fair || t.engine.origins.Open(t.rec.Origin, t.rec.ID)
 }
 
-// parksLate is called before a run waits for a rate limiter and keeps its operation; over must be called after the wait. If the wait takes
-// more than a third of a lease, a Run with shares for each origin claims nothing more of this origin until the end of the wait, and gives
-// up the leases of operations queued for it: other processes may send them.
+// parksLate is called before a run waits for a rate limiter and keeps its operation; over must be called after the wait. If the wait takes more than a third of
+// a lease, a Run with shares for each origin (fair) claims nothing more of this origin until the end of the wait, and gives up the leases of operations queued
+// for it: other processes may send them.
 func (p *permit) parksLate() (over func()) {
 	t := p.task
 	if !p.fair {

@@ -74,8 +74,8 @@ func (r *requests) heldBack(req *http.Request) error {
 	return nil
 }
 
-// noteCredentials notes whether the API has taken or refused the credentials that Config.Authorize gave the latest send: after a refusal,
-// other operations of a Run with the same ones wait.
+// noteCredentials notes whether the API has taken or refused the credentials that Config.Authorize gave the latest send (signed): after a refusal, other
+// operations of a Run with the same ones wait.
 func (r *requests) noteCredentials(sent *wire.Result) {
 	t := r.task
 	all := &t.engine.refused

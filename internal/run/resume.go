@@ -102,7 +102,7 @@ type passRun struct {
 }
 
 // start runs a record on a goroutine of its own: a Goexit ends it. It does not wait. Touched makes the mark of a claim void; a record just claimed by this pass
-// keeps it. Close waits for the run as for an operation of the pass.
+// (it has lanes then) keeps it. Close waits for the run as for an operation of the pass.
 func (s *resumption) start(call *inflight.Call[*result], listed *persist.Record, t *turn) *passRun {
 	p := s.pass
 	ran := &passRun{}
@@ -122,8 +122,8 @@ func (s *resumption) start(call *inflight.Call[*result], listed *persist.Record,
 	return ran
 }
 
-// drove returns the outcome of a run without a crash. An error is a copy for this pass. If the run waits for its limiter, the outcome has the wait
-// (turn), and the caller goes on with it or stops it.
+// drove returns the outcome of a run without a crash. An error is a copy for this pass. A Run (silent) needs no result beside an error. If the run waits for
+// its limiter, the outcome has the wait (turn), and the caller goes on with it or stops it.
 func (s *resumption) drove(listed *persist.Record, ran *passRun) drove {
 	res := ran.result
 	d := drove{over: ran.took, turn: res.turn}
@@ -144,8 +144,8 @@ func (s *resumption) notResumed(listed *persist.Record, again func() time.Time) 
 	return apart(func() { s.pass.c.engine.writer.giveBack(s.pass.ctx, *listed, again()) })
 }
 
-// giveBackResting gives back an operation that this client leaves alone for now, after a crash of its run, unchanged. A Run then claims nothing of
-// its origin for a moment, so as not to meet it again at once.
+// giveBackResting gives back an operation that this client leaves alone for now, after a crash of its run, unchanged. A Run with shares for each origin (lanes)
+// then claims nothing of its origin for a moment, so as not to meet it again at once.
 func (s *resumption) giveBackResting(rec *persist.Record) {
 	p := s.pass
 	e := p.c.engine
@@ -234,8 +234,8 @@ func (s *resumption) resolve(call callers, listed *persist.Record, t *turn, stac
 	return s.goOn(r, listed)
 }
 
-// goOn takes over a due operation, and runs it. The results are those of resolve. In a Run with shares for each origin, or with a limiter,
-// it first waits for the permission to send to the origin (turn). Without it, the operation is left as it was, since nothing was sent.
+// goOn takes over a due operation, and runs it. The results are those of resolve. In a Run with shares for each origin (lanes), or with a limiter, it first
+// waits for the permission to send to the origin (turn). Without it, the operation is left as it was, since nothing was sent.
 func (s *resumption) goOn(r *run, listed *persist.Record) (res *result, took, ran bool) {
 	if res := r.existing().adopt(); res != nil {
 		// Then there is nothing to tell: the other one has it.
@@ -256,8 +256,8 @@ func (s *resumption) goOn(r *run, listed *persist.Record) (res *result, took, ra
 	return res, true, true
 }
 
-// unserved gives back an operation that this client cannot act on, unchanged, and returns an error about the lack. Other operations of the same
-// account, origin and needs are left alone for a while.
+// unserved gives back an operation that this client cannot act on, unchanged, and returns an error about the lack. A pass that lists or claims without shares
+// (no lanes) does not meet it again. Other operations of the same account, origin and needs are left alone for a while.
 func (s *resumption) unserved(r *run, lack acts.Lack) *result {
 	p := s.pass
 	again := time.Time{}
@@ -274,9 +274,9 @@ func (s *resumption) unserved(r *run, lack acts.Lack) *result {
 	return r.task.engine.refusals.refuse(r.task.call.Values(), r.task.name, &r.task.rec, operation.Same, lack.Err(), ErrConfig)
 }
 
-// refused gives an operation back to the journal, since this pass could not take it over. It is due again at pass.again. If the write failed, it
-// stays due as before, and a short pause follows; with faster (another call or process has the operation) there is no pause. If the journal did not
-// answer, the operation is free when its lease has ended.
+// refused gives an operation back to the journal, since this pass could not take it over. It is due again at pass.again. If the write failed (unwritten), it
+// stays due as before, and a short pause follows; with faster (another call or process has the operation) there is no pause. If the journal did not answer, the
+// operation is free when its lease has ended.
 func (s *resumption) refused(r *run, res *result, faster bool) {
 	again := time.Time{}
 	switch {
@@ -296,8 +296,8 @@ func isOver(rec *persist.Record, err error) bool {
 	return errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final()
 }
 
-// current reads the listed record again into rec, since it may have changed. A record that a Run has just claimed is not read again: if another
-// process has changed it since, the change that takes it over (adopt) fails.
+// current reads the listed record again into rec, since it may have changed. A record that a Run with shares for each origin (lanes) has just claimed is not
+// read again: if another process has changed it since, the change that takes it over (adopt) fails.
 func (s *resumption) current(ctx context.Context, listed, rec *persist.Record) (err error) {
 	// The claim has returned the record as it was written.
 	if s.pass.lanes != nil && listed.State == persist.StatePending {

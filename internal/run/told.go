@@ -31,8 +31,9 @@ func (t *toldMarks) note(ctx context.Context, rec *persist.Record) error {
 	return err
 }
 
-// noteResult notes that a caller gets a result, if the journal must know that, before the caller has it. After an error the caller must not get a
-// result that denies an effect. owed is the revision whose delivery to OnResult the caller then marks; the note raises it.
+// noteResult notes that a caller gets a result, if the journal must know that, before the caller has it. It must know only of a caller that has joined the run
+// of a pass (untold). After an error the caller must not get a result that denies an effect. owed is the revision whose delivery to OnResult the caller then
+// marks; the note raises it.
 func (t *toldMarks) noteResult(ctx context.Context, id persist.ID, res *result) (owed uint64, err error) {
 	if !res.untold {
 		return res.owed, nil

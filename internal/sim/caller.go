@@ -373,8 +373,7 @@ func decided(err error) verdict {
 	return unknown
 }
 
-// follows reports whether a caller without a key goes on with the key named
-// by an error: some do, and at the end all.
+// follows reports whether a caller without a key goes on with the key named by an error: some do, and all once the faults have stopped (calm).
 func (w *world) follows(o *order) bool {
 	return w.calm.Load() || o.kind == keyless && w.dice.chance(0.5, "follows", o.id)
 }

@@ -158,7 +158,7 @@ type limiter struct {
 
 var errLimited = errors.New("sim: not now")
 
-// Wait implements [oncehttp.Limiter]. By chance it refuses, or waits up to 3 minutes. When nothing fails any more, it returns at once.
+// Wait implements [oncehttp.Limiter]. By chance it refuses, or waits up to 3 minutes. Once the faults have stopped (calm), it returns at once.
 func (m *limiter) Wait(ctx context.Context) error {
 	r := m.l.w.dice.of("limiter "+m.l.name, int(m.asked.Add(1)))
 	switch {

@@ -200,8 +200,8 @@ func (m *model) keeper(o *order, id persist.ID) string {
 // holds mu.
 func (m *model) others(o *order, id persist.ID) bool { return m.keeper(o, id) != o.account }
 
-// strange checks the error of a call that met another customer's operation: the error must tell nothing of that operation. It returns the verdict of
-// the caller: stuck if only the credentials tell customers apart and nothing fails any more, else unknown.
+// strange checks the error of a call that met another customer's operation: the error must tell nothing of that operation. It returns the verdict of the
+// caller: stuck if only the credentials tell customers apart and the faults have stopped (calm), else unknown.
 func (m *model) strange(o *order, err error) verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()

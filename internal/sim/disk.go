@@ -216,12 +216,12 @@ func (d *disk) quiet(id persist.ID) {
 	}
 }
 
-// forgetting reports whether a Forget is under way. The caller holds mu.
+// forgetting reports whether a Forget is under way: its change (gone) is not durable yet. The caller holds mu.
 func (d *disk) forgetting() bool {
 	return slices.ContainsFunc(d.wait, func(c change) bool { return c.gone })
 }
 
-// unsettled reports whether somebody waits for the durability of a change of the record. The caller holds mu.
+// unsettled reports whether somebody waits for the durability of a change of the record (waited). The caller holds mu.
 func (d *disk) unsettled(id persist.ID) bool {
 	return slices.ContainsFunc(d.wait, func(c change) bool { return c.waited && c.rec.ID == id })
 }

@@ -55,7 +55,7 @@ func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error))
 	return d.commit(n, trouble < fails)
 }
 
-// hurries reports whether a deliberate bug lets this write return before it is durable.
+// hurries reports whether a deliberate bug lets this write return before it is durable: a begin (its revision is 1), a later change, or a Forget (gone).
 func (d *disk) hurries(c *change) bool {
 	switch d.bug {
 	case BugSendBeforeSync:
@@ -91,7 +91,7 @@ func (d *disk) commit(n int, fails bool) error {
 	return nil
 }
 
-// settle makes the changes up to the n-th durable: no simulated crash takes them back.
+// settle makes the changes up to the n-th durable: no simulated crash takes them back. A record is removed from memory only now (gone).
 func (d *disk) settle(n int) {
 	for ; d.first < n; d.first++ {
 		c := d.wait[0]

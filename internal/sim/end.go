@@ -25,7 +25,7 @@ const (
 	lastPassMax = 2 * time.Hour
 )
 
-// disarm ends the simulated crashes, for the end of a run: no process is killed any more.
+// disarm ends the simulated crashes, for the end of a run: no process is killed any more (killIn, the steps until its death, is 0).
 func (w *world) disarm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +141,7 @@ func (w *world) askAgain(n int) (left int) {
 	return left
 }
 
-// comeBack lets each caller that was told a generated key make one more call under it, after all answers were swept. No second effect may follow.
+// comeBack lets each caller that was told a generated key (named) make one more call under it, after all answers were swept. No second effect may follow.
 func (w *world) comeBack() {
 	var back []*order
 	w.model.mu.Lock()
@@ -234,8 +234,8 @@ func (m *model) dismiss(rec persist.Record) {
 }
 
 // unfinished returns the key and state of an operation for this order if one may still be sent: under this key, or under any key for a caller without one; "" if
-// none may. all are the durable records. It ignores an operation if the caller has its final answer: if a crash takes the answer, the server gives it again. The
-// caller of unfinished holds mu.
+// none may. all are the durable records. It ignores an operation if the caller has its final answer (told): if a crash takes the answer, the server gives it
+// again. The caller of unfinished holds mu.
 func (m *model) unfinished(o *order, all []persist.Record, key oncehttp.Key) string {
 	for _, rec := range all {
 		if m.customer(rec) == o.account && refOf(rec.Target) == o.ref && !rec.State.Final() &&

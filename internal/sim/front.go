@@ -27,8 +27,8 @@ func pages() []page {
 	}
 }
 
-// front answers some sends with a page of a proxy in front of the API, before or after the API has had a copy of the send. handled: resp or err is
-// the result; otherwise the send goes on to the API.
+// front answers some sends with a page of a proxy in front of the API, before or after the API has had a copy of the send; none once the faults have stopped
+// (calm). handled: resp or err is the result; otherwise the send goes on to the API.
 func (n *network) front(s *send) (resp *http.Response, err error, handled bool) {
 	w := n.w
 	if w.calm.Load() || !w.dice.chance(w.plan.Setting.Pages, "page "+s.id.Account+s.id.Key, s.nth) {

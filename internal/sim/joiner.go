@@ -83,7 +83,7 @@ func (m *model) leftBy(o *order) {
 	o.joiners--
 }
 
-// next moves an order's caller on to its next key (generation), unless a second caller still asks under the present one.
+// next moves an order's caller on to its next key (generation), unless a second caller (joiners counts them) still asks under the present one.
 func (m *model) next(o *order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

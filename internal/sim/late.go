@@ -72,16 +72,16 @@ func (m *model) toldAnswer(o *order, op *operation, l *life, id persist.ID, text
 	}
 }
 
-// notTold checks a send: this process must not have told the operation's answer while it still writes its end. The caller
-// holds mu.
+// notTold checks a send: this process must not have told the operation's answer while it still writes its end (open), unless the journal has refused that
+// (refused): then the same key finds the answer again. The caller holds mu.
 func (m *model) notTold(l *life, s *send) {
 	if told := m.op(s.id).told; told.open && told.by == l && !told.refused {
 		m.failLocked(JournalFirst, "%q is sent by %s, which has told its answer and writes its end", s.id.Key, l.name)
 	}
 }
 
-// finished notes the result of a journal call that writes an operation's end. A caller may have been told the end before. After success the journal
-// has it. After an error the process may send the request again, which notTold allows then.
+// finished notes the result of a journal call that writes an operation's end. A caller may have been told the end before. After success the journal has it.
+// After an error (refused) the process may send the request again, which notTold allows then.
 func (m *model) finished(l *life, id persist.ID, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

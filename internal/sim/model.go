@@ -366,8 +366,8 @@ func (m *model) happened(w want) bool {
 	return o != nil && o.total > 0
 }
 
-// truth returns the effect that an honest person finds for a key at the API. "Absent" needs a quiet time: for quietFor no request with the key was on
-// its way.
+// truth returns the effect that an honest person finds for a key at the API. "Absent" needs a quiet time: for quietFor no request with the key was on its way,
+// and no copy of one may still arrive.
 func (m *model) truth(rec persist.Record) persist.Effect {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -383,8 +383,8 @@ func (m *model) truth(rec persist.Record) persist.Effect {
 	return persist.EffectAbsent
 }
 
-// audit checks the journal for the record of every acknowledged Enqueue, in any
-// state: callers' keys are remembered for ever. It is called when nothing is under way.
+// audit checks the journal for the record of every acknowledged Enqueue (acked), in any state: callers' keys are remembered for ever. It is called when nothing
+// is under way.
 func (m *model) audit(s store, when string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

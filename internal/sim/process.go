@@ -118,7 +118,7 @@ func (l *life) track(conn net.Conn) (net.Conn, error) {
 }
 
 // step is a moment at which the simulated process may die: each call of the journal and of the network has one before it and one after it. what names the
-// moment. It reports whether the process is dead; then the call must do nothing.
+// moment. killIn has the steps until its planned death; 0: there is none. It reports whether the process is dead; then the call must do nothing.
 func (l *life) step(what string) bool {
 	if l.turns() {
 		l.w.model.fail(Ends, "%s goes round and round, at %s", l.name, what)
@@ -150,7 +150,7 @@ func (l *life) turns() bool {
 	return l.steps > stepsMax
 }
 
-// claimed lets the process die in some cases just after a claim, or a few steps later: its operations are then marked as maybe sent, and only some of
+// claimed lets the process die in some cases just after a claim, or a few steps later (killIn): its operations are then marked as maybe sent, and only some of
 // them were.
 func (l *life) claimed() {
 	w := l.w
@@ -203,7 +203,8 @@ func (w *world) crash() {
 	w.logf("the disk keeps what was synced, and may keep a part of the rest")
 }
 
-// power simulates a power failure (why is for the log): it ends all processes at once, and the journal loses all changes that are not durable.
+// power simulates a power failure (why is for the log): it ends all processes at once, and the journal loses all changes that are not durable. So does the
+// journal of a process already down that an operator is about to reopen (reopens).
 func (w *world) power(why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -239,8 +240,8 @@ func (l *life) told() bool {
 	return !l.dead.Load()
 }
 
-// heed lets an operator reopen a journal after it has refused all work: every process ends,
-// and comes back with the records kept by the disk. It returns err.
+// heed lets an operator reopen a journal after it has refused all work: every process ends, and comes back with the records kept by the disk. It returns err.
+// Only the first such error of the present store does that (reopens).
 func (l *life) heed(err error) error {
 	w := l.w
 	if !errors.Is(err, persist.ErrUncertain) {
