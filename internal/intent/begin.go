@@ -183,8 +183,8 @@ type Similar struct {
 	Leased  bool // another process has it
 }
 
-// Says returns the statement of an error about an operation, maybe of the same request, for a call without a key and without a begun operation.
-// (Invariants 17 and 19.)
+// Says returns the statement of an error about an operation, maybe of the same request, for a call without a key and without a begun operation. Noted: only the
+// note of a begin with an unknown result tells of it. (Invariants 17 and 19.)
 func (s Similar) Says() Saying {
 	switch {
 	case s.Strange:

@@ -50,7 +50,8 @@ func errTaken(other string) error {
 
 // oldStops reports whether an earlier operation of the same intent forbids to send this one, with the reason as the error. It is asked before each attempt, once the
 // run's own record stands, so that of a Rekey and a Do of the next generation (the next try, with its number in the key) one at most is sent. If nothing forbids the
-// send, each lower generation has a record on return, so that none can begin any more. With stops false an error is the journal's.
+// send, each lower generation has a record on return, so that none can begin any more. In stoppedByOlder, false says that this operation has a record. With stops
+// false an error is the journal's.
 func (c *checks) oldStops(ctx context.Context) (stops bool, err error) {
 	t := c.task
 	if t.given.AskedAgain {

@@ -73,12 +73,12 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Do implements oncehttp.Client.Do: it sends a request as an operation under the request's own key.
+// Do implements oncehttp.Client.Do: it sends a request as an operation under the request's own key. The caller does not see plain HTTP (false).
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return c.do("do", req, keySource{}, false)
 }
 
-// DoKey implements oncehttp.Client.DoKey: it sends a request as the operation under key.
+// DoKey implements oncehttp.Client.DoKey: it sends a request as the operation under key. The caller does not see plain HTTP (false).
 func (c *Client) DoKey(req *http.Request, key string) (*http.Response, error) {
 	return c.do("do", req, keySource{key: key, given: true}, false)
 }
@@ -297,8 +297,8 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 	}
 }
 
-// mayBegin returns an error if a call must neither begin its operation nor join it: other operations are in its
-// way, ctx has ended, or the client drains. It writes nothing; the error is complete, for the caller of Do.
+// mayBegin returns an error if a call must neither begin its operation nor join it: other operations are in its way, ctx has ended, or the client drains. In
+// the errors made here, false says that this call is not in the table of running calls yet. It writes nothing; the error is complete, for the caller of Do.
 func (c *Client) mayBegin(ctx context.Context, name string, op *preparedRequest) error {
 	if err := c.engine.admission.checkOthers(ctx, name, op); err != nil {
 		return err

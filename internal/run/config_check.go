@@ -60,8 +60,8 @@ func checkBounds(c *Config) error {
 	return nil
 }
 
-// checkUnits refuses a time, as it was given, if it is a number without its unit, such as 30 in place of 30*time.Second. One
-// nanosecond, the least time, stands for none at all.
+// checkUnits refuses a time, as it was given, if it is a number without its unit, such as 30 in place of 30*time.Second. A time below a microsecond is taken
+// for such a number. One nanosecond, the least time, stands for none at all.
 func checkUnits(c *Config) error {
 	for _, part := range []struct {
 		prefix string

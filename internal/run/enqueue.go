@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Enqueue implements oncehttp.Client.Enqueue: it records an operation, which a Resume or Run sends later.
+// Enqueue implements oncehttp.Client.Enqueue: it records an operation, which a Resume or Run sends later. A closed client goes on to read the request: its
+// error may be about an operation in the journal.
 func (c *Client) Enqueue(req *http.Request, key string) error {
 	const name = "enqueue"
 	if c.enter("Enqueue") {
@@ -34,9 +35,9 @@ func (c *Client) Enqueue(req *http.Request, key string) error {
 	return nil
 }
 
-// enqueue records an operation to be sent, or promises the send of an existing one. After nil the record is
-// durable, and a Resume or Run sends it. created is false if it was there: the same request may be enqueued as
-// often as one likes.
+// enqueue records an operation to be sent, or promises the send of an existing one. After nil the record is durable, and a Resume or Run sends it. In
+// errorOfBegin, false says that this call is in no table of running calls. created is false if it was there: the same request may be enqueued as often as one
+// likes.
 func enqueue(ctx context.Context, e *engine, name string, op *preparedRequest) (created bool, err error) {
 	for try := range enqueueTries {
 		rec, created, err := e.writer.begin(ctx, *op.rec)
@@ -133,7 +134,8 @@ func promise(ctx context.Context, e *engine, name string, rec persist.Record, in
 // with it: a few looks are enough.
 const enqueueTries = 100
 
-// Prepare implements oncehttp.Client.Prepare: it returns the record that Enqueue would write, and writes nothing.
+// Prepare implements oncehttp.Client.Prepare: it returns the record that Enqueue would write, and writes nothing. A closed client goes on to read the request:
+// its error may be about an operation in the journal.
 func (c *Client) Prepare(req *http.Request, key string) (persist.Record, error) {
 	if c.enter("Prepare") {
 		defer c.visits.leave("Prepare")

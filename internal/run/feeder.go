@@ -127,9 +127,9 @@ func (f *feeder) tellOf(g group) {
 }
 
 // claimGroup claims due operations of one group, or of all with the zero group, in batches of twice the workers, and hands them out. After a wait for a worker,
-// the next batch is of one, and each later one twice as large. It ends when no more are due, the pass is broken off, or the journal fails, which it yields. An
-// operation not run by this pass is given back with a due time after the start of the pass, so as not to be claimed again. Operations not served by this client
-// are given back unchanged; later batches are larger by their number.
+// the next batch is of one, and each later one twice as large. It ends when no more are due (this pass runs none of a batch that is not full, or brings none
+// not met before), the pass is broken off, or the journal fails, which it yields. An operation not run by this pass is given back with a due time after the
+// start of the pass, so as not to be claimed again. Operations not served by this client are given back unchanged; later batches are larger by their number.
 func (f *feeder) claimGroup(j persist.Claimer, g group) {
 	p := f.pass
 	e, query, most := p.c.engine, p.query, 2*p.c.cfg.ResumeWorkers

@@ -121,9 +121,9 @@ func (l *leftRecord) await(ctx, draining context.Context, e *engine, name string
 	return l.withdraw(ctx, e, name, op, cause)
 }
 
-// goesOn prepares r, the next run of a call that left its operation to others while it waited for the rate limiter: it gets the limiter's
-// permission, and the counts so far. If nobody has had the operation since, the call still counts as its beginner: its error may say that
-// nothing was begun. It is called once the record was read again; l may be nil.
+// goesOn prepares r, the next run of a call that left its operation to others while it waited for the rate limiter: it gets the limiter's permission, and the
+// counts so far. If nobody has had the operation since, the call still counts as its beginner: its error may say that nothing was begun. It is called once the
+// record was read again; l may be nil. Nothing changes once the permission was used.
 func (l *leftRecord) goesOn(r *run) {
 	if l == nil || l.turn.used {
 		return
@@ -132,8 +132,8 @@ func (l *leftRecord) goesOn(r *run) {
 	r.task.given.Spent, r.attempts.started, r.tokens.token = l.spent, l.started, l.turn.tokenLeft(&r.task.rec)
 }
 
-// withdraw forgets the operation that a call left for later, if no other process has changed it since. It returns the call's error, which says
-// whether it did. It is called if the call gives up.
+// withdraw forgets the operation that a call left for later, if no other process has changed it since. It returns the call's error, which says whether it did.
+// It is called if the call gives up, and is in the table of running calls no more (false).
 func (l *leftRecord) withdraw(ctx context.Context, e *engine, name string, op *preparedRequest, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	if left := operation.OpOf(&l.rec, 0); left.TakesBackLeft(l.created) && l.takeBack(ctx, e) {

@@ -158,8 +158,8 @@ func (p *permit) waitsLong() bool {
 }
 
 // mayBegin waits for a run's turn, the permission to send to its origin, in a Run with shares for each origin (fair). It returns false if the pass was stopped,
-// or if others have found meanwhile that the origin takes no connections, unless this run alone tries it again. If a limiter returns an error (refused), the
-// first send asks it again, and reports it; a token that is needed before is not asked for.
+// or if others have found meanwhile that the origin takes no connections, unless this run alone tries it again. Only this wait may end since it takes long
+// (leaves). If a limiter returns an error (refused), the first send asks it again, and reports it; a token that is needed before is not asked for.
 func (p *permit) mayBegin() bool {
 	t := p.task
 	err := p.Admit(t.call.Context(), false)

@@ -132,8 +132,9 @@ func before(rec *persist.Record, path []string) (all []older) {
 	return all
 }
 
-// findOlder returns the record of an older operation; persist.ErrNotFound if there is none. One that is named may have been assigned to an account since, or left
-// behind by an Assign of the other; a generation of an account may stand under none, from before the program named one.
+// findOlder returns the record of an older operation; persist.ErrNotFound if there is none. o.after is the operation by which it was found. One that is named may
+// have been assigned to an account since, or left behind by an Assign of the other; a generation of an account may stand under none, from before the program
+// named one.
 func findOlder(ctx context.Context, places place.Places, o *older) (persist.Record, error) {
 	old, err := places.Before(ctx, o.after, o.Key)
 	switch {

@@ -68,8 +68,8 @@ func (op *preparedRequest) keyOnLeaving(joined bool) string {
 	return namedTo(intent.CallKey{Keyless: op.named.Keyless}, intent.SeesOpen, op.rec.Key)
 }
 
-// journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have
-// been read to find a key. A misspelled method counts as an operation, so that read refuses it.
+// journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been read to find a key. A misspelled method
+// counts as an operation, so that read refuses it. The key is looked for as by a Do (givenBy).
 func journaled(cfg *Config, req *http.Request) (same *http.Request, journaled bool) {
 	method := request.Method(req)
 	if request.Safe(method) {
@@ -82,8 +82,8 @@ func journaled(cfg *Config, req *http.Request) (same *http.Request, journaled bo
 	return same, carries
 }
 
-// requestTrouble returns the error that programs match, such as ErrConfig, for a request that could not be read as an operation because of
-// err.
+// requestTrouble returns the error that programs match, such as ErrConfig, for a request that could not be read as an operation because of err; nil if there is
+// none for it.
 func requestTrouble(err error) error {
 	var e *request.Error
 	switch {

@@ -309,7 +309,8 @@ func (s *resumption) current(ctx context.Context, listed, rec *persist.Record) (
 }
 
 // reconcile calls Config.Reconcile for a held operation, and settles the operation if Reconcile knows the effect. The result then has the answer that Reconcile
-// gave; in any other case it is an error, and the operation stays held. took is false if Reconcile is nil: then nothing is done.
+// gave; in any other case it is an error, and the operation stays held. No caller is told of the end (false): a generated key may make it unreported. took is
+// false if Reconcile is nil: then nothing is done.
 func reconcile(r *run) (res *result, took bool) {
 	if r.task.cfg.Reconcile == nil {
 		return &result{}, false

@@ -122,8 +122,8 @@ func (r *run) finished(res *result) *result {
 	return res
 }
 
-// leave is the last act of a run. over is false if a function of the Config panicked, or ended the goroutine: then the call's own handling
-// of crashes makes the error. Unless the operation is resolved, callers without a key count it as unfinished from here on: they may not
+// leave is the last act of a run. over is false if a function of the Config panicked, or ended the goroutine: then the call's own handling of crashes makes the
+// error. Unless the operation is resolved (its end is written, and told to a caller), callers without a key count it as unfinished from here on: they may not
 // begin another one of the same request.
 func (r *run) leave(over bool) {
 	t := &r.task

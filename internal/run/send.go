@@ -151,8 +151,8 @@ func (r *requests) sending() {
 	r.task.call.SetSends(r.task.sends() + r.begun)
 }
 
-// askBy sends by sender: the operation's request, or a lookup. If the call was given up, it sends nothing. A
-// draining call sends. The caller drains the result; its error has no URL.
+// askBy sends by sender: the operation's request, or a lookup. If the call was given up, it sends nothing. A draining call sends. Afterwards it reads the clock
+// again, if that may have been set (notice). The caller drains the result; its error has no URL.
 func (r *requests) askBy(sender *wire.Sender, target *url.URL) wire.Result {
 	t := r.task
 	if cause := sanitize.Cause(t.call.Context()); cause != nil {

@@ -358,8 +358,8 @@ func (s successor) unassignedKey(old, next *persist.Record) error {
 	return nil
 }
 
-// unstopped returns an error if an operation before old forbids to replace old: an event of the API proves that one, or another key has replaced it.
-// next is the record of the new operation, with the name of old.
+// unstopped returns an error if an operation before old forbids to replace old: an event of the API proves that one, or another key has replaced it. next is
+// the record of the new operation, with the name of old, and not in the journal yet (true).
 func (s successor) unstopped(old, next *persist.Record) error {
 	cause, _, err := s.admission.stoppedByOlder(s.ctx, next, true)
 	switch {

@@ -171,8 +171,9 @@ func (t *task) update(rec persist.Record) error {
 	return err
 }
 
-// lastChange makes the last change of a run, by write, and ends the run's lease, even if the write fails. It is like writer.change; moreover, the
-// record may have got an event's evidence meanwhile. It may call write twice: write must start from the record as it is at that call.
+// lastChange makes the last change of a run, by write, and ends the run's lease, even if the write fails. It is like writer.change; moreover, the record may
+// have got an event's evidence meanwhile, and write takes account of it (true). It may call write twice: write must start from the record as it is at that
+// call.
 func (t *task) lastChange(ctx context.Context, rec *persist.Record, write func() error) error {
 	defer t.engine.leases.End(rec.ID)
 	return t.engine.writer.rewrite(ctx, rec, true, write)

@@ -24,7 +24,7 @@ func (c *Client) Transport() RoundTripper { return RoundTripper{c} }
 // BeginsOperations marks this type, and does nothing. New refuses a Transport with this method, since such a Transport begins operations itself.
 func (RoundTripper) BeginsOperations() {}
 
-// RoundTrip sends req as an operation, if it is declared one, else as net/http does.
+// RoundTrip sends req as an operation, if it is declared one, else as net/http does. The caller sees plain HTTP (true).
 func (t RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req == nil || unusable(req.Context(), t.c) != nil {
 		return t.c.do(roundTripName, req, keySource{}, true)

@@ -46,11 +46,10 @@ func noRequest(u *unbegun, name, key string) *Error {
 	return u.errorBeforeRead(context.Background(), name, named, errors.New("no request"), ErrConfig)
 }
 
-// errorBeforeRead makes the error of a call without a begun operation; cause is the reason: its request could not
-// be read whole or not be taken. The verdict is about the operation under a key named by the call. For a request
-// without a key, it is about an unresolved or unreported operation for the same account, origin, method and
-// target. If the journal cannot be asked, or failed and left a doubt, the outcome is unknown. why is the sentinel
-// of the error; named may be partly filled.
+// errorBeforeRead makes the error of a call without a begun operation; cause is the reason: its request could not be read whole or not be taken. The verdict is
+// about the operation under a key named by the call. For a request without a key, it is about an unresolved or unreported operation for the same account,
+// origin, method and target. If the journal cannot be asked, or failed and left a doubt, the outcome is unknown. why is the sentinel of the error; named may be
+// partly filled. This call is in no table of running calls (false).
 func (u *unbegun) errorBeforeRead(ctx context.Context, name string, named request.Named, cause, why error) *Error {
 	about, busy := u.subjectOfCall(ctx, named, false, cause)
 	switch {
@@ -297,8 +296,8 @@ func (u *unbegun) standsUnassigned(ctx context.Context, named *request.Named) (i
 	return persist.ID{}, false, nil
 }
 
-// errorOfPlace returns the error of a call that could not find out under which account its operation is recorded (its place), because of
-// err. For a call without a named key nobody has looked yet for unresolved operations of the same request.
+// errorOfPlace returns the error of a call that could not find out under which account its operation is recorded (its place), because of err. It is not in the
+// table of running calls (false). For a call without a named key nobody has looked yet for unresolved operations of the same request.
 func (u *unbegun) errorOfPlace(ctx context.Context, name string, op *preparedRequest, err error) *Error {
 	failed := intent.FailedPlace{Unnamed: op.named.Unnamed, Forgotten: errors.Is(err, errForgottenBefore)}
 	var why error

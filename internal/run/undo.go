@@ -13,10 +13,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// undo asks the API to undo the possible effect of the operation's key, for Abandon. The record is held before the
-// request goes out, and stays held after an error: Abandon may then be called again. After nil, the caller
-// abandons the returned record with the returned note. If no effect is possible, nothing is asked, and rec and
-// note come back as they are.
+// undo asks the API to undo the possible effect of the operation's key, for Abandon. The record is held before the request goes out, and stays held after an
+// error: Abandon may then be called again. After nil, the caller abandons the returned record with the returned note. The undo has no credentials of a call
+// (false): Authorize gives them. If no effect is possible, nothing is asked, and rec and note come back as they are.
 func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note string) (persist.Record, string, error) {
 	op := operation.OpOf(&rec, 0)
 	// Nothing was sent under the key, so that there is nothing to undo.

@@ -15,8 +15,9 @@ import (
 // This file holds the end of a hold for an unread answer. The client with the answer could not read it, since
 // it has other facts than the record's.
 
-// endUnread ends an operation that is held since the client that got its answer could not read it. The recorded answer must be a success by the facts
-// of the record, and this client must have these facts. Nothing is sent. The result is nil if the operation stays held.
+// endUnread ends an operation that is held since the client that got its answer could not read it. The recorded answer must be a success by the facts of the
+// record, and this client must have these facts. Nothing is sent. The answer must end the operation although an earlier send may have had an effect (true). The
+// result is nil if the operation stays held.
 func (x existing) endUnread() *result {
 	t := x.task
 	a, op := t.rec.Answer, operation.OpOf(&t.rec, 0)

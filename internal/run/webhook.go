@@ -54,8 +54,8 @@ func (j eventJournal) Testify(ctx context.Context, seen persist.Record, evidence
 	return said, nil
 }
 
-// applyEvidence settles an operation by its evidence, unless somebody runs it. If that fails, a later Resume or Run does so: the evidence is
-// durable.
+// applyEvidence settles an operation by its evidence, unless somebody runs it. No caller is told of the end (false). If that fails, a later Resume or Run does
+// so: the evidence is durable.
 func (j eventJournal) applyEvidence(ctx context.Context, rec persist.Record) {
 	e := j.c.engine
 	err := j.c.holding(ctx, "webhook", rec, func(_ callers, id persist.ID) error {

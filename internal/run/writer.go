@@ -42,8 +42,8 @@ func (w *writer) intent(op *preparedRequest) persist.Record {
 func (w *writer) sendUntil() time.Time { return w.now().Round(0).Add(w.cfg.Retry.sending()) }
 
 // begin begins a record in the journal. If one exists, it is returned as it is, and created is false. After persist.ErrUncertain the record may appear later:
-// it is noted, and its request then counts as unresolved. intent.FailedBegin decides on the meaning of an error. Calls that watch the key hear of it (begins).
-// Before the begin, the journal holds the origin of credentials, see package authorized.
+// it is noted, and its request then counts as unresolved; with too many such notes nothing more is begun. intent.FailedBegin decides on the meaning of an
+// error. Calls that watch the key hear of it (begins). Before the begin, the journal holds the origin of credentials, see package authorized.
 func (w *writer) begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := w.form.begin(ctx, w.journal); err != nil {
 		return persist.Record{}, false, err
@@ -116,9 +116,9 @@ func (w *writer) logUnrecorded(ctx context.Context, rec *persist.Record, err err
 	}
 }
 
-// change calls write to change the record in the journal. If write returns ErrStale, and the record differs only by the mark of an Enqueue or a claim
-// of this very client during the run, change updates rec from the journal and calls write once more. If it also differs by the evidence of an event,
-// ErrStale is returned: the caller did not know the event.
+// change calls write to change the record in the journal. If write returns ErrStale, and the record differs only by the mark of an Enqueue or a claim of this
+// very client during the run, change updates rec from the journal and calls write once more. If it also differs by the evidence of an event, ErrStale is
+// returned: the caller did not know the event, and write does not take account of it (false).
 func (w *writer) change(ctx context.Context, rec *persist.Record, write func() error) error {
 	err := w.rewrite(ctx, rec, false, write)
 	if err == nil {

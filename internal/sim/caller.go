@@ -77,7 +77,8 @@ const (
 )
 
 // newOrder adds an order to the model: a business intent whose caller makes calls until it knows the end. It draws the kind of the caller (with a key, without one,
-// by Enqueue, as plain HTTP or with another order's key), the account and the process. Some orders of two accounts get the same reference, and so the same key.
+// by Enqueue, as plain HTTP or with another order's key), the account and the process. Some orders of two accounts, of six in a row, get the same reference, and so
+// the same key.
 func (w *world) newOrder(s Step) *order {
 	r := w.dice.of("order", s.ID)
 	kind := pick(r, keyed, keyed, keyed, keyless, keyless, enqueued, enqueued, plain, bare, reuser)

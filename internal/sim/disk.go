@@ -52,8 +52,8 @@ var (
 	_ persist.LateFinisher = (*disk)(nil)
 )
 
-// newDisk returns an empty simulated disk: a journal in memory that loses changes in a crash. fails is the probability of a failed commit. A write
-// takes 5 ms.
+// newDisk returns an empty simulated disk: a journal in memory that loses changes in a crash. fails is the probability of a failed commit. A write takes up to
+// 5 ms.
 func newDisk(d dice, fails float64, bug Bug) *disk {
 	made := &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, safe: map[persist.ID]persist.Record{}, facts: map[string][]byte{}}
 	for i := range made.secret {

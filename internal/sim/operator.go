@@ -177,8 +177,8 @@ func (m *model) orderOf(rec persist.Record) *order {
 	return m.orders[want{m.customer(rec), refOf(rec.Target)}]
 }
 
-// takes reports whether a person may begin the order of a record once more. The person has looked: nothing has
-// happened, nobody asks, and the record has its caller's present key. A caller without a key is told, and asks no more.
+// takes reports whether a person may begin the order of a record once more, and notes that it is (rekeyed). The person has looked: nothing has happened, nobody
+// asks, and the record has its caller's present key. A caller without a key is told, and asks no more.
 func (m *model) takes(rec persist.Record) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
