@@ -165,7 +165,7 @@ func (b *batch) takeBack(r *input.Row, l *results.Line) {
 
 // wasInHand reports whether the end of the batch met a row before any request went out for it.
 func wasInHand(l *results.Line) bool {
-	return l.Sends == 0 && l.Outcome == oncehttp.OutcomeNotSent.String() && l.Error != nil && l.Error.Code == results.CodeInterrupted
+	return l.Untouched || l.Sends == 0 && l.Outcome == oncehttp.OutcomeNotSent.String() && l.Error != nil && l.Error.Code == results.CodeInterrupted
 }
 
 // countUnrecorded counts the ended operations of lines that could not be printed, unless the journal takes their ends now. Reading the journal does not tell:
@@ -312,6 +312,9 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 		}
 	}
 	l := results.Failed(key, err)
+	if l.Untouched = errors.Is(err, oncehttp.ErrClosed) && l.Attempts == 0 && l.Sends == 0; l.Untouched {
+		return l
+	}
 	b.flags.Declines.Unseen(&l)
 	b.flags.ExplainHeld(&l)
 	begun := b.recallStanding(ctx, key, &l)

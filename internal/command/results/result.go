@@ -325,6 +325,8 @@ func resultOfError(err error) Result {
 		return Mismatch
 	case errors.Is(err, oncehttp.ErrNoEffect):
 		return Rejected
+	case wasUnlooked(err):
+		return Unknown
 	case errors.Is(err, oncehttp.ErrFinal):
 		var e *oncehttp.Error
 		errors.As(err, &e)
@@ -358,7 +360,19 @@ func resultOfEffect(e *oncehttp.Error) Result {
 // isErased reports whether an operation was decided before, by an answer of the API, and nothing but that is left of it.
 func isErased(err error) bool {
 	person := errors.Is(err, oncehttp.ErrSettled) || errors.Is(err, oncehttp.ErrAbandoned)
-	return errors.Is(err, oncehttp.ErrFinal) && !errors.Is(err, oncehttp.ErrKeyReused) && !person
+	return errors.Is(err, oncehttp.ErrFinal) && !errors.Is(err, oncehttp.ErrKeyReused) && !person && !wasUnlooked(err)
+}
+
+// wasUnlooked reports whether a call ended before it compared its request with that of the decided operation under its key, as one of a closed client does: the error
+// tells the end of that operation, which may be of another request.
+func wasUnlooked(err error) bool {
+	var e *oncehttp.Error
+	if !errors.Is(err, oncehttp.ErrFinal) || !errors.As(err, &e) || e.Attempts > 0 {
+		return false
+	}
+	is := func(one error) bool { return errors.Is(err, one) }
+	compared := slices.ContainsFunc([]error{oncehttp.ErrKeyReused, oncehttp.ErrAnswerGone, oncehttp.ErrSettled, oncehttp.ErrAbandoned}, is)
+	return !compared && (e.Cause != nil || is(oncehttp.ErrClosed) || is(oncehttp.ErrNotSent) || is(oncehttp.ErrConfig))
 }
 
 // answerIsGone reports whether an operation was decided before, and no call can have its answer any more.
