@@ -89,7 +89,7 @@ func (f *mockFlags) openAccess(s terminal.Streams) (*accessLog, error) {
 }
 
 // add writes the line of a request, whole. After the first error, or when the log is
-// full, it writes no more.
+// full, it writes no more: l.left (the bytes that the log may still take) is 0 then.
 func (l *accessLog) add(a mockserver.Access) {
 	text := accessText(a)
 	l.mu.Lock()

@@ -179,8 +179,8 @@ func (f *mockFlags) played() (*profile.Profile, error) {
 	return p, err
 }
 
-// setVerify makes the mock check signatures. A signature in the Authorization header differs on each attempt. In
-// this case all requests count as one caller's.
+// setVerify makes the mock check signatures by the file of --sign. Callers are otherwise told apart by the Authorization header. A signature in that
+// header differs on each attempt, so all requests count as one caller's then.
 func (f *mockFlags) setVerify(cfg *mockserver.Config) error {
 	if f.signing == "" {
 		return nil
@@ -207,9 +207,10 @@ func mockError(flag string, err error) error {
 	return &terminal.SaidError{Text: flag + strings.TrimPrefix(err.Error(), "mockserver: "), Err: err}
 }
 
-// playable refuses a profile with unknown facts, because the mock would have to invent the API's answers. Of a ready profile it plays what the client
-// assumes. The window is not such a fact: it is --window's, and a cap otherwise. Errors not known to be kept are no such
-// fact, either.
+// playable refuses a profile with unknown facts, because the mock would have to invent the API's answers. With --assume it plays what is common, and
+// of a ready profile (known well enough for use) it plays the client's assumptions. Two facts may always be unknown: the window (how long a key is
+// known), since --window or a cap gives it, and whether a 5xx is kept under the key (stored.server_error). A profile without a place for keys
+// (Nowhere) is played only if the API refuses a business reference that was used before.
 func (f *mockFlags) playable(p *profile.Profile) error {
 	byReference := p.Reference != nil && len(p.Duplicate) > 0
 	if p.Carrier.Place == profile.Nowhere && !byReference {

@@ -17,7 +17,7 @@ func RefereeReport(from *referee.Report) *report.Report {
 	return to
 }
 
-// refereeCase returns one verdict of the referee as a case of a report.
+// refereeCase returns one verdict of the referee as a case of a report. The name of a send becomes the lane of its exchange: the row for it in a drawing.
 func refereeCase(from *referee.Case) report.Case {
 	to := report.Case{
 		ID: from.ID, Level: report.Level(from.Level), Verdict: report.Verdict(from.Verdict), Witness: report.Witness(from.Witness),

@@ -69,8 +69,9 @@ const socketPathMax = 100
 // socketOf returns the path of the socket beside the journal file path. Through it other processes read a journal that a process has open.
 func socketOf(path string) string { return path + ".sock" }
 
-// Hold lets other processes read a journal file that this process has open, by a socket beside it, until Close. If the path is too long for a socket, nobody can, and
-// the process works all the same. It returns nil for a journal on a server, which readers open themselves. used is the journal as the process's own client uses it.
+// Hold lets other processes read a journal file that this process has open, by a socket beside it, until Close. If the path is too long for a socket, nobody
+// can, and the process works all the same. It returns nil for a journal on a server, which readers open themselves. j gives the records as they are in the
+// file, sealed or not: readers unseal for themselves. used is the journal as the process's own client uses it.
 func Hold(at Place, j, used persist.Journal) *Holder {
 	if !at.IsFile() {
 		return nil

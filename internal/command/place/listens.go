@@ -79,8 +79,9 @@ func withinPatience(ctx context.Context, u *url.URL, open func(context.Context) 
 	return o.j, o.err
 }
 
-// wrongListener returns an error if the server at the URL's address is clearly of another kind than the URL says; else nil. patience bounds each of its two tries. If
-// the address is in a parameter of the URL, it does not look.
+// wrongListener returns an error if the server at the URL's address is clearly of another kind than the URL says; else nil. It asks first in the way of the
+// wanted kind, and then, if nothing is learnt (listensUnseen), in the other way. patience bounds each of the two tries. If the address is in a parameter of the
+// URL, it does not look.
 func wrongListener(u *url.URL, patience time.Duration) error {
 	q := u.Query()
 	if u.Hostname() == "" || q.Has("host") || q.Has("hostaddr") || q.Has("port") {
@@ -108,7 +109,7 @@ func (l listener) unfit(u *url.URL, wanted string) error {
 	switch {
 	case l == listensUnseen, l == listensInTLSAlone, is == wanted && u.Scheme != "rediss":
 		return nil
-	case is == wanted:
+	case is == wanted: // by rediss, and it has answered without TLS
 		return &listensError{noTLS(u)}
 	case is == "":
 		return &listensError{notThat(u)}

@@ -61,7 +61,7 @@ func CheckJournalPath(path string, create bool) error {
 }
 
 // printableStart returns the readable text at the start of a file, for an error about a file that is no journal; "" if there is none. A journal, damaged or not, starts
-// with zeros.
+// with zeros. A text of fewer than 4 bytes counts only if all that was read is text.
 func printableStart(path string) string {
 	const shown, least = 24, 4
 	file, err := os.Open(path)

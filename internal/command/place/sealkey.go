@@ -43,14 +43,14 @@ func ParseSealed(source, text, sealKey string) (Place, error) {
 // Unsealed returns the journal as the command uses it: behind a layer that decrypts its sealed records with the keys of --seal-key, or as it is. A journal is sealed
 // as a whole or not at all, so that its oldest operation decides; a missing key is an error. With p.Adopt, one in clear may be read although there are keys.
 func (p Place) Unsealed(j persist.Journal) (persist.Journal, error) {
-	if p.Sealer == nil || p.Adopt {
+	if p.Sealer == nil || p.Adopt { // else Sealing refuses a journal in clear
 		oldest, err := oldestOf(j)
 		switch sealed := oldest.Sealed(); {
 		case err != nil:
 			return nil, JournalError(p.Name, err)
 		case sealed == nil:
 			return j, nil
-		case p.Sealer == nil:
+		case p.Sealer == nil: // CarrierName of a sealed record is the id of its key
 			text := fmt.Sprintf("it is sealed with the key %q: give --seal-key @FILE", oldest.CarrierName)
 			return nil, JournalError(p.Name, &terminal.SaidError{Text: text, Err: sealed})
 		}

@@ -82,7 +82,7 @@ func (d *drift) profileOf(rec *persist.Record) *profile.Profile {
 }
 
 // look compares one operation with the facts of its profile, and notes contradictions. It leaves out operations that were never sent, or
-// before --since, and pruned ones. It always returns nil.
+// before --since, and pruned ones. Of one that no key protects, a repeat shows nothing of the profile. It always returns nil: it is a callback.
 func (d *drift) look(rec *persist.Record) error {
 	if rec.FirstSent.IsZero() || rec.FirstSent.Before(d.since) {
 		return nil
@@ -105,7 +105,7 @@ func (d *drift) look(rec *persist.Record) error {
 	if d.wires == nil {
 		d.wires, d.others, d.marked = map[[16]byte]uint8{}, map[[16]byte][]wireShare{}, map[apiAt][]time.Time{}
 	}
-	if wire := wireOf(rec); len(p.Mismatch) > 0 && d.wires[wire] < 2 {
+	if wire := wireOf(rec); len(p.Mismatch) > 0 && d.wires[wire] < 2 { // operations by key as sent: two are enough to be shared
 		d.wires[wire]++
 	}
 	d.lookAtAttempts(p, rec)
@@ -113,7 +113,7 @@ func (d *drift) look(rec *persist.Record) error {
 }
 
 // lookAtAttempts compares the attempts of an operation with its profile, if the last one is a complete success: an earlier 409 or a stored 500 under the same key may
-// contradict it.
+// contradict it. Such a status is noted once for each operation, and only if the success came while the API knew the key by the profile (Window.Floor).
 func (d *drift) lookAtAttempts(p *profile.Profile, rec *persist.Record) {
 	n := len(rec.History)
 	if n < 2 || rec.Answer == nil || rec.FinalEffect() != persist.EffectHappened || !isSuccess(rec.Answer.Status) {
@@ -128,7 +128,7 @@ func (d *drift) lookAtAttempts(p *profile.Profile, rec *persist.Record) {
 	if note.within >= p.Window.Floor {
 		return
 	}
-	doubt := false
+	doubt := false // an earlier attempt may have reached the API, and be in progress there
 	var done []int
 	for _, a := range rec.History[:n-1] {
 		kind := ""
@@ -148,12 +148,14 @@ func (d *drift) lookAtAttempts(p *profile.Profile, rec *persist.Record) {
 	}
 }
 
-// lookAtRepeat notes an operation that succeeded twice: with the API's mark of a replay the key was known, without it the API may have acted again. note has the facts
-// of the last attempt.
+// lookAtRepeat notes an operation that succeeded twice: with the API's mark of a replay the key was known, without it the API may have acted again. note has
+// the facts of the last attempt. Findings go to d.seen. Repeats without the mark go to d.bare: sights judges them later, by the times of the first and the last
+// marked repeat at this API (d.marked).
 func (d *drift) lookAtRepeat(p *profile.Profile, rec *persist.Record, note sight) {
+	// An earlier 2xx may have been no success, if the profile judges 2xx answers by their bodies.
 	hides := len(new(request.Endpoints).Reading(p, rec).Verdicts) > 0 || profile.HidesOutcomes(rec.Facts)
 	replayed := rec.Answer.Replayed || rec.Answer.AlreadyDone || markedBy(p, rec.Answer)
-	old := note.within >= p.Window.Floor
+	old := note.within >= p.Window.Floor // the API may have forgotten the key by the profile
 	if replayed && old {
 		note.kind = driftOlderKnown
 		d.seen = append(d.seen, note)
@@ -168,7 +170,7 @@ func (d *drift) lookAtRepeat(p *profile.Profile, rec *persist.Record, note sight
 	if hides || !succeededBefore(rec) {
 		return
 	}
-	saysDone := len(p.AlreadyDone) > 0 && p.Stored.Success != profile.Yes
+	saysDone := len(p.AlreadyDone) > 0 && p.Stored.Success != profile.Yes // a repeat is answered "already done", and not by the kept answer
 	switch {
 	case old && (saysDone || len(p.Replay) > 0):
 		note.kind = driftOlderGone
@@ -182,7 +184,7 @@ func (d *drift) lookAtRepeat(p *profile.Profile, rec *persist.Record, note sight
 }
 
 // succeededBefore reports whether an attempt before the last one was answered 2xx, and its body was cut off. A whole 2xx that
-// did not end the operation has a flaw, and may be a page of a proxy.
+// did not end the operation has a flaw, and may be a page of a proxy. A 202 is no success yet.
 func succeededBefore(rec *persist.Record) bool {
 	return slices.ContainsFunc(rec.History[:len(rec.History)-1], func(a persist.Attempt) bool {
 		status := cutStatus(a)
@@ -226,7 +228,8 @@ func marksReplays(p *profile.Profile) bool {
 	return len(p.Replay) > 0 && p.Named() && p.Sources["Replay"].Confidence != profile.Assumed
 }
 
-// sights returns all contradictions seen. A repeat without the mark of a replay counts as answered anew if a later one had the mark, since the API still used it. A
+// sights returns all contradictions seen. d.bare has the successful repeats without a mark; span, the times of the first and the last one with it at the same
+// API, is empty if there was none. A repeat without the mark of a replay counts as answered anew if a later one had the mark, since the API still used it. A
 // mark that nobody documents counts only if the journal has seen one.
 func (d *drift) sights() []sight {
 	all := slices.Clone(d.seen)

@@ -42,7 +42,7 @@ const tightenedSuffix = "-tightened"
 // repeat. After statuses found before a success an operation is held (a person decides). Errors that changed are no longer called kept.
 func tightened(p *profile.Profile, found []DriftFinding, now time.Time) *profile.Profile {
 	c := p.Clone()
-	c.Name = p.Name[:min(len(p.Name), 64-len(tightenedSuffix))] + tightenedSuffix
+	c.Name = p.Name[:min(len(p.Name), 64-len(tightenedSuffix))] + tightenedSuffix // names have 64 bytes at most
 	for _, x := range found {
 		source := profile.Source{
 			Ref: "oncehttp profile drift", Date: now.UTC().Format(time.DateOnly), Confidence: profile.Assumed,
@@ -56,7 +56,7 @@ func tightened(p *profile.Profile, found []DriftFinding, now time.Time) *profile
 		case driftKeptError:
 			c.Stored.ServerError = profile.Unknown
 			if c.Stored.Success == profile.Unknown && len(c.Stored.Client) == 0 {
-				delete(c.Sources, "Stored")
+				delete(c.Sources, "Stored") // no fact is left for it
 			}
 		}
 	}
@@ -69,11 +69,12 @@ func shorten(p *profile.Profile, within time.Duration, source profile.Source) {
 	if within <= 2*unit {
 		unit = time.Millisecond
 	}
-	floor := max((within - 1).Truncate(unit), time.Millisecond)
+	floor := max((within - 1).Truncate(unit), time.Millisecond) // less than within, also if that is round
 	if floor = min(floor, profile.WindowCap); floor >= p.Window.Floor {
 		return
 	}
 	p.Window, p.Sources["Window"] = profile.Window{Floor: floor, Published: profile.No}, source
+	// A doubted statement of the window, of a weak source, is superseded.
 	p.Doubted = slices.DeleteFunc(p.Doubted, func(s profile.Statement) bool { return s.Name == "window" })
 }
 

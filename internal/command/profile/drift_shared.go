@@ -43,12 +43,14 @@ func (d *drift) shared() [][16]byte {
 // sharesMax is how many operations of one key on the wire are compared.
 const sharesMax = 64
 
-// lookShared compares a success with those of other content under the same key on the wire, with the same credential (a hash of it is in the record). If the API
-// took the later request as a new one, it notes that. Two operations of one journal share such a key only if they are of two accounts.
+// lookShared compares a success with those of other content under the same key on the wire, with the same credential (a hash of it is in the record). If the
+// API took the later request as a new one, it notes that. Two operations of one journal share such a key only if they are of two accounts. At most sharesMax
+// successes of one key are compared. It always returns nil: it is a callback.
 func (d *drift) lookShared(rec *persist.Record) error {
 	if rec.Swept || !rec.Protected || rec.FirstSent.IsZero() || rec.FirstSent.Before(d.since) || rec.Answer == nil || rec.FinalEffect() != persist.EffectHappened || !isSuccess(rec.Answer.Status) {
 		return nil
 	}
+	// Flags add marks to a profile's name, behind @ or ~.
 	name := strings.FieldsFunc(rec.Profile+"@", func(r rune) bool { return r == '@' || r == '~' })
 	p, wire := d.profiles[name[0]], wireOf(rec)
 	if p == nil || len(p.Mismatch) == 0 || d.wires[wire] < 2 || len(d.others[wire]) >= sharesMax {
@@ -75,7 +77,8 @@ func (d *drift) lookShared(rec *persist.Record) error {
 }
 
 // acceptedMismatch reports whether b, begun after a had succeeded, is another request of the same owner at the same path, and was
-// answered as a new one.
+// answered as a new one. Owners are told by the credential, the region, and the scopes (headers that select an account of the API). a.settled is the end of a;
+// b.marked: its answer has the mark of a replay.
 func acceptedMismatch(p *profile.Profile, a, b *wireShare) bool {
 	owned := a.credential != "" && a.credential == b.credential && a.region == b.region
 	return owned && a.path == b.path && reflect.DeepEqual(a.scopes, b.scopes) && !b.first.Before(a.settled) && !b.marked && a.differs(p, b)

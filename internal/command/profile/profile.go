@@ -250,7 +250,8 @@ func showProfile(out io.Writer, p *profile.Profile, withWords bool) error {
 	return words.Pathless(err)
 }
 
-// statementText returns a fact of a profile as text, with its source below, and the words of the source if withWords is set.
+// statementText returns a fact of a profile as text, with its source below, the words of the source if withWords is set, and the client's use of the fact
+// (s.Use).
 func statementText(s profile.Statement, withWords bool) string {
 	text := fmt.Sprintf("\n%-17s  %s\n", strings.ReplaceAll(s.Name, "_", " "), cmp.Or(s.Text, "unknown"))
 	if s.Value != "" {

@@ -48,14 +48,15 @@ func errorCodes() []struct {
 	}
 }
 
-// errorOf returns what a printed result line says of the error of a call: a code for programs and a text for people.
+// errorOf returns the code for programs and the text for people of a call's error, for the printed result line. An error of package oncehttp goes before the
+// status of the answer. Two texts make the code more exact: a lookup that found another resource, and missing credentials.
 func errorOf(err error) *LineError {
 	code := "no_answer"
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) {
 		switch {
 		case e.Answer != nil:
 			code = httpCode(e.Answer.Status)
-		case e.Sends == 0 && e.Outcome == oncehttp.OutcomeUnknown && e.Attempts > 0:
+		case e.Sends == 0 && e.Outcome == oncehttp.OutcomeUnknown && e.Attempts > 0: // an earlier call has sent it, this one nothing
 			code = codeNotAgain
 		case e.Sends == 0:
 			code = "not_sent"

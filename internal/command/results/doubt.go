@@ -215,7 +215,8 @@ func doubtWithin(before string, object map[string]any, levels int) string {
 // errorStatus matches a member "status" with the number of an error.
 var errorStatus = regexp.MustCompile(`"status"\s*:\s*[45][0-9][0-9]\b`)
 
-// mayDoubt reports whether a body may have words against a success, so that it has to be decoded and looked through. For most answers it has none.
+// mayDoubt reports whether a body may have words against a success, so that it has to be decoded and looked through. It is a cheap look at the bytes: it may
+// say yes in vain, and most answers are spared the rest.
 func mayDoubt(body []byte) bool {
 	low := bytes.ToLower(body)
 	has := func(text string) bool { return bytes.Contains(low, []byte(text)) }
@@ -293,7 +294,7 @@ func errorIn(pointer string, value any, levels int) string {
 			return pointer
 		}
 		names := slices.Sorted(maps.Keys(value))
-		for _, first := range []string{"code", "message"} {
+		for _, first := range []string{"code", "message"} { // the order is then: message, code, the others
 			if at := slices.Index(names, first); at >= 0 {
 				names = slices.Insert(slices.Delete(names, at, at+1), 0, first)
 			}
@@ -344,7 +345,8 @@ func nameWords(name string) []string {
 // isOpen reports whether a word, such as pending, leaves the end of an operation open.
 func isOpen(word string) bool { return slices.Contains(openWords, word) }
 
-// doubtDropped reports whether --drop-answer keeps the member that the line's doubt names out of the journal.
+// doubtDropped reports whether --drop-answer keeps the member named by the line's doubt out of the journal. l.Dropped has the pointers to the members missing
+// in this answer; l.Unkept, those of this run's flag.
 func (l *Line) doubtDropped() bool {
 	pointer, _, _ := strings.Cut(l.Doubt, "=")
 	return strings.HasPrefix(pointer, "/") && (leftOut(pointer, l.Dropped) || leftOut(pointer, l.Unkept))

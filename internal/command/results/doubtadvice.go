@@ -16,6 +16,7 @@ func (l *Line) DoubtText(again string) string {
 	if l.Doubt == "" || l.Result != Done && l.Result != Accepted {
 		return ""
 	}
+	// The words for one operation: subject, object, one of them, none of them, the command to repeat, and a later one.
 	return about{"it", "it", "one", "nothing", again, "a further request"}.advice("the answer has ", l.Doubt, l.doubtDropped())
 }
 
@@ -28,6 +29,7 @@ func doubtText(n int, of doubted) string {
 	if of.doubt == furtherDoubts {
 		return fmt.Sprintf("%d of the %s: doubts of other kinds, each named as \"doubt\" in the row's line; look whether these took effect", n, of.result)
 	}
+	// The words for several operations: subject, object, one of them, none of them, the command to repeat, and a later one.
 	return about{"these", "them", "any", "none of them", "the same command", "a further file"}.advice(fmt.Sprintf("%d of the %s: the answer has ", n, of.result), of.doubt, of.dropped)
 }
 

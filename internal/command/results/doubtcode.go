@@ -91,7 +91,9 @@ func doubtOfXML(body []byte) string {
 	}
 }
 
-// isBadElement reports whether an element with this name and text says that something went wrong.
+// isBadElement reports whether an element of XML with this name and text says that something went wrong. It is one for an error's code, or for an end: status,
+// state, outcome and result (the first four of doubtNames) may also be the last part of a longer name such as paymentstatus, success and ok (the others) may
+// not.
 func isBadElement(name, text string) bool {
 	split := wordsOf(name)
 	if len(split) == 0 || text == "" {

@@ -121,7 +121,7 @@ func (l *Line) Marshal() []byte {
 	if len(l.Dropped) > 0 {
 		before := m.name("dropped")
 		for i, pointer := range l.Dropped {
-			before = words.AppendJSON(append(before, "[,"[min(i, 1)]), pointer)
+			before = words.AppendJSON(append(before, "[,"[min(i, 1)]), pointer) // a bracket before the first, a comma before the others
 		}
 		m = append(before, ']')
 	}
@@ -288,7 +288,9 @@ func (list Declines) Resumed(res oncehttp.Result) Line {
 }
 
 // Failed returns the line of JSON that is printed for an operation whose call has ended with err: its result and its answer, as far as they are known, and the
-// reason. key is the operation's, unless the error names another.
+// reason. key is the operation's, unless the error names another. NotBegun is a failure of the journal's server that kept it from being begun. GoesOn: it is in
+// doubt, and the same command goes on with it. Due is the time of the next try, if that is not soon. State is that of an operation found under the key, which
+// kept this one from being sent. Bare: a proxy may have given the answer.
 func Failed(key oncehttp.Key, err error) Line {
 	l := Line{
 		Key: string(key), Result: resultOfError(err), Outcome: oncehttp.OutcomeUnknown.String(), Error: errorOf(err), Exit: StatusOfError(err), NotBegun: place.NotBegun(err),
@@ -345,7 +347,8 @@ func retryAfter(a *persist.Answer) time.Duration {
 	return classify.Wait([]profile.Hint{{Header: "Retry-After"}}, classify.Answer{Header: a.Header}, time.Now())
 }
 
-// Standing takes what a record that kept its operation from being sent says of it. settle is the command that settles it, as far as its keys, and journal names the journal.
+// Standing adds to the line the facts of the record that kept its operation from being sent: a stated lack of an effect, or the reason and the next step if it
+// is held (a person decides). settle is the beginning of the command that settles it, up to its key; journal is its end, the flag --journal.
 func (l *Line) Standing(rec *persist.Record, settle, journal string) {
 	l.Source = SourceName(oncehttp.SourceJournal)
 	switch {

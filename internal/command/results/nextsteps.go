@@ -33,7 +33,8 @@ const doneBefore = "the answers speak of the key, or say that something was done
 	"under another key, and say what such an answer means (--already-done, or mismatch in a profile file: oncehttp profile new)"
 
 // nextStep returns the next step for a group (rows with the same end) as a text for the user, "" if there is none. journal is the journal's name for a shell;
-// generation is that of the run, 0 of a command that has none.
+// generation is the number of the run's try (each has keys of its own), 0 of a command without tries. g.before: the refusals may say that the operation was
+// done before. g.open: --declined takes an answer for a refusal that may still become a success.
 func (g Group) nextStep(journal string, generation int) string {
 	if step := g.beside(journal, generation); step != "" {
 		return step
@@ -79,7 +80,8 @@ func (g Group) nextStep(journal string, generation int) string {
 	return ""
 }
 
-// afterMismatch returns the next step for rows whose keys stand for other requests, by what those are. anew is the advice to try anew, "" if there is none.
+// afterMismatch returns the next step for rows with keys of other requests, by the state of those (g.stands). anew is the advice to try anew, "" if there is
+// none. g.differ is the only part that differs in the requests, "" if there are others.
 func (g Group) afterMismatch(journal, anew string) string {
 	if g.stands == StandsRefused && anew != "" {
 		return "the key stands for another request, which was refused for certain; " + anew
@@ -137,8 +139,9 @@ func (g Group) afterUnknown(journal string) string {
 	return runAgain + g.afterSame(journal)
 }
 
-// beside returns the next step for a group of rows if something else than their own end tells it: another generation (a try under another key), what a person has
-// begun in their place, or an earlier run; "" otherwise.
+// beside returns the next step for a group of rows if something else than their own end tells it: another generation (a try under another key), what a person
+// has begun in their place, or an earlier run; "" otherwise. g.next is the result of the latest later generation, with the number g.nextAt; g.first is the one
+// to be run before that of this run; g.was is the step for rows told as done before a --declined; g.stands says whose request has the key.
 func (g Group) beside(journal string, generation int) string {
 	switch {
 	case g.next == Done, g.next == Duplicate:
@@ -164,7 +167,7 @@ func (g Group) beside(journal string, generation int) string {
 // afterSame returns the next step if another run gets an answer again that settles nothing; "" if the rows' messages do not speak of it.
 func (g Group) afterSame(journal string) string {
 	kept := g.Status >= 500 && g.Status != http.StatusBadGateway && g.Status != http.StatusServiceUnavailable && g.Status != http.StatusGatewayTimeout
-	if !g.unread && !kept { // an API may keep such an error under the key, and give it each time
+	if !g.unread && !kept { // unread: the rows' messages say that nobody has told the meaning of the answer; kept: an API may keep such an error under the key, and give it each time
 		return ""
 	}
 	return "; where the same answer comes again, ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " +

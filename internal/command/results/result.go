@@ -51,12 +51,12 @@ func (l *Line) Contradicted(rec *persist.Record) {
 }
 
 // Recorded returns the line that is printed for an operation by its record in the journal, in place of a send. If it is not simply done, the line's error says why
-// nothing new may be tried; what is the operation's name there, such as "generation 1".
+// nothing new may be tried. The parameter what is the operation's name in that error, such as "generation 1" (its first try; each has a key of its own).
 func (list Declines) Recorded(rec *persist.Record, what string) Line {
 	l := list.Confirmed(rec)
 	l.GoesOn = rec.State == persist.StatePending
 	switch {
-	case IsContradicted(rec):
+	case IsContradicted(rec): // Confirmed has set the error
 	case l.Result == Done && rec.State != persist.StateHeld: // settled as happened
 		l.State = rec.State.String()
 	case rec.State != persist.StateConfirmed:
@@ -321,7 +321,7 @@ func resultOfError(err error) Result {
 	switch {
 	case errors.Is(err, oncehttp.ErrDuplicate):
 		return Duplicate
-	case errors.Is(err, oncehttp.ErrKeyReused) && !errors.Is(err, oncehttp.ErrHeld):
+	case errors.Is(err, oncehttp.ErrKeyReused) && !errors.Is(err, oncehttp.ErrHeld): // both: the operation under the key is held
 		return Mismatch
 	case errors.Is(err, oncehttp.ErrNoEffect):
 		return Rejected

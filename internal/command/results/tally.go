@@ -107,7 +107,8 @@ func (t *Tally) TakeBack(l *Line) (tried bool) {
 // Untried returns the number of rows without an attempt.
 func (t *Tally) Untried() int { return t.NotTried - t.stopped }
 
-// groupOf returns the group of a row in the summary. Rows of one group have the same result, status and code, and get the same next step.
+// groupOf returns the group of a row in the summary. Rows of one group have the same result, status and code, and get the same next step. A duplicate that is
+// held gets the code "held", unless it only repeats another row of the input (OfRow).
 func groupOf(l *Line) Group {
 	g := Group{
 		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, nextAt: l.NextAt, first: l.First, was: l.Was, stands: l.Stands, differ: l.Differs, open: l.open,
@@ -140,7 +141,8 @@ func (t *Tally) Unrecorded(r Result) {
 	t.open[r]++
 }
 
-// called returns the word for a group of rows in the summary and in the next steps: that of their result, or pending or held where that says more.
+// called returns the word for a group of rows in the summary and in the next steps: that of their result, or held for a held duplicate. With t.Parted, rows in
+// doubt that the same command goes on with (goesOn) are called pending, and not unknown.
 func (t *Tally) called(g Group) Class {
 	switch {
 	case t.Parted && g.goesOn:
@@ -179,7 +181,7 @@ func (t *Tally) sorted() []Group {
 		return cmp.Or(
 			cmp.Compare(slices.Index(All(), a.Result), slices.Index(All(), b.Result)),
 			cmp.Compare(t.groups[b], t.groups[a]), cmp.Compare(a.Status, b.Status), strings.Compare(a.Code, b.Code),
-			cmp.Compare(len(a.nextStep("", 0)), len(b.nextStep("", 0))), boolOrder(a.goesOn, b.goesOn),
+			cmp.Compare(len(a.nextStep("", 0)), len(b.nextStep("", 0))), boolOrder(a.goesOn, b.goesOn), // for the same order in each run
 		)
 	})
 }
@@ -229,7 +231,7 @@ func (t *Tally) Summary(name string) string {
 }
 
 // detail returns the statuses and codes of the results in a class, such as refused: " (402)", or " (402 ×3, 409)" if there are several; "" if there are none. Of
-// unknown results it also counts those that are still pending.
+// unknown results it also counts those still pending, unless these have a class of their own (t.Parted).
 func (t *Tally) detail(c Class) string {
 	var parts, texts []string
 	many := map[string]int{}
@@ -270,8 +272,8 @@ func (g Group) Text() string {
 	return strings.ReplaceAll(g.Code, "_", " ")
 }
 
-// NextSteps returns the next step for each group of rows with the same end, one line each, only if a step can help. generation is the try of the rows that the run
-// was for; 0 for a command without generations. journal names the journal for a shell.
+// NextSteps returns the next step for each group of rows with the same end, one line each, only if a step can help. generation is the number of the run's try
+// (each has keys of its own); 0 for a command without tries. journal names the journal for a shell. t.Lost: the journal's file was moved or deleted meanwhile.
 func (t *Tally) NextSteps(journal string, generation int) []string {
 	var steps, said []string
 	many := map[string]int{}
@@ -305,11 +307,11 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 		steps = append(steps, fmt.Sprintf("%d %s", many[text], text))
 	}
 	for _, r := range All() {
-		if n := t.open[r]; n > 0 {
+		if n := t.open[r]; n > 0 { // ends that the journal may lack
 			steps = append(steps, fmt.Sprintf("%d of the %s may not be recorded as that, since the journal could not be written, and are pending then: mend it, and run the same command again, which goes on with them under the same keys", n, r))
 		}
 	}
-	if t.asked > 0 {
+	if t.asked > 0 { // successes of earlier runs, not judged by the flags of this one
 		steps = append(steps, fmt.Sprintf("%s of an earlier run %s judged by other --done, --unknown or --declined than these: the result stands; --declined /POINTER=TEXT names answers that are no success, of these, too",
 			words.Count(t.asked, "row"), WasWere(t.asked)))
 	}

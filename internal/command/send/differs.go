@@ -17,8 +17,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// explained adds to the error of a key that belongs to another request the names of what differs: the method, the server, the path or query, members of the body, or
-// a header. It never adds their values. Any other error it returns unchanged, and so one whose record cannot be read or compared.
+// explained adds to the error of a key that belongs to another request the names of what differs: the method, the server, the path or query, members of the
+// body, or a header. It never adds their values. Any other error it returns unchanged, and so one whose record cannot be read or compared, and one after a
+// send: the API gave it.
 func explained(ctx context.Context, ses *session.Session, cfg oncehttp.Config, req *http.Request, err error) error {
 	var e *oncehttp.Error
 	if !errors.Is(err, oncehttp.ErrKeyReused) || !errors.As(err, &e) || e.Sends > 0 || ses.Journal == nil {
@@ -38,7 +39,7 @@ func explained(ctx context.Context, ses *session.Session, cfg oncehttp.Config, r
 // prepare returns the record with which a send of the request would begin under this key. It is only compared with records of the journal: nothing is written or
 // sent.
 func prepare(cfg oncehttp.Config, req *http.Request, key oncehttp.Key) (persist.Record, error) {
-	cfg.KeepFields = nil
+	cfg.KeepFields = nil // they take no part in the comparison
 	probe, err := session.OpenUnjournaled(cfg)
 	if err != nil {
 		return persist.Record{}, err
@@ -87,6 +88,7 @@ func (f *sendFlags) lacksAccount(ctx context.Context, ses *session.Session, cfg 
 		if err != nil {
 			return nil // so it does of this
 		}
+		// The same recipe (the rule for fingerprints) and fingerprint: the same request.
 		if name := words.AccountName(rec.Account); name != "" && rec.Recipe == prepared.Recipe && bytes.Equal(rec.Fingerprint, prepared.Fingerprint) {
 			return fmt.Errorf("%q was sent for the account %q; say --account %s, which goes on there, or --account '' if it is to be sent for the unnamed one, too; nothing was sent", f.key, name, words.ShellQuote(name))
 		}

@@ -362,8 +362,9 @@ func (f *sendFlags) print(w io.Writer, resp *http.Response, kept io.Writer) erro
 	return err
 }
 
-// failed prints nothing on stdout: only this request's own final answer belongs there. With --json it prints the
-// line with the reason. Else the error's text ends with the next step.
+// failed prints nothing on stdout: only this request's own final answer belongs there. With --json it prints the line with the reason. Else the error's text
+// ends with the next step. The counts of a call (before) become those of the operation's whole life, by the journal. begun is the profile of the recorded
+// operation: by it a person may teach the command the meaning of the answer (Lesson).
 func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error, s terminal.Streams) error {
 	status := results.StatusOfError(err)
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 && errors.Is(err, oncehttp.ErrConfig) {

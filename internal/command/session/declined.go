@@ -23,7 +23,7 @@ func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(
 		return err
 	}
 	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
-	for err == nil {
+	for err == nil { // Fact compares and sets: it returns the new value, or that of a faster process, which is tried again
 		next := strings.Join(withTexts(declinedTexts(standing), f.declinedTexts), "\n")
 		switch {
 		case next == string(standing):
@@ -107,7 +107,7 @@ func declinedTexts(fact []byte) []string {
 // list meanwhile; it is tried until no change came between.
 func ForgetDeclines(ctx context.Context, ses *Session, texts []string) error {
 	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
-	for err == nil {
+	for err == nil { // Fact compares and sets: it returns the new value, or that of a faster process
 		left := slices.DeleteFunc(declinedTexts(standing), func(text string) bool { return slices.Contains(texts, text) })
 		next := cmp.Or(strings.Join(left, "\n"), noDeclines)
 		if len(standing) == 0 || next == string(standing) {

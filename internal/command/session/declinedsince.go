@@ -28,7 +28,7 @@ type declinedFrom struct {
 }
 
 // sinceOf returns the texts of --declined (answers that count as refusals), each with the time from which it counts. The journal has these times. A text that is not
-// among the known ones counts from now on, so that an operation told as done before can be recognized (WasDone).
+// among the known ones counts from now on, so that an operation told as done before can be recognized (WasDone). The zero time means: from the start.
 func sinceOf(ctx context.Context, ses *Session, texts, known []string, now time.Time) (declinedSince, error) {
 	fact, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
@@ -68,7 +68,7 @@ func (all declinedSince) keep(ctx context.Context, ses *Session) error {
 		}
 	}
 	standing, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
-	for err == nil && value != "" && string(standing) != value {
+	for err == nil && value != "" && string(standing) != value { // Fact compares and sets: it returns the new value, or that of a faster process
 		standing, err = ses.Journal.Fact(ctx, persist.FactDeclinedSince, standing, []byte(value))
 	}
 	return err

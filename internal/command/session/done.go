@@ -77,6 +77,7 @@ func (f *ClientFlags) JudgeEarlier(rec *persist.Record, l *results.Line) {
 	if !f.AsksDone() {
 		return
 	}
+	// The same profile name with other facts: it was begun with other values of the flags.
 	other := rec.Profile == f.Used.Name && rec.Facts != "" && rec.Facts != f.Used.FactsDigest()
 	if strings.Contains(rec.Profile, words.DoneMark) && !other {
 		return

@@ -111,7 +111,7 @@ func (f *JournalFlags) SayUnknownAccount(ctx context.Context, ses *Session, stde
 	others := false
 	for _, q := range []persist.Query{f.Query(), {AllAccounts: true}} {
 		for _, err := range ses.Journal.List(ctx, q) {
-			if others = q.AllAccounts; !others || err != nil {
+			if others = q.AllAccounts; !others || err != nil { // the first query found one of --account, or the journal fails
 				return
 			}
 			break

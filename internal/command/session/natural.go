@@ -115,7 +115,7 @@ func (f *NaturalFlags) reference() (*profile.Reference, error) {
 		if !closed || name == "" {
 			return nil, fmt.Errorf("--lookup %q: want {field}, a field of the request's body, in braces", words.Clip(f.lookup))
 		}
-		if name == "path" {
+		if name == "path" { // it stands for the path of the request, and not for a field
 			parts[i+1] = "{path}" + rest
 			continue
 		}

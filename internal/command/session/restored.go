@@ -19,7 +19,7 @@ import (
 func NoteRestored(ctx context.Context, ses *Session, taken, now time.Time) (noted bool, err error) {
 	next := now.UTC().Format(time.RFC3339) + " " + taken.UTC().Format(time.RFC3339)
 	standing, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil)
-	for err == nil && string(standing) != next {
+	for err == nil && string(standing) != next { // Fact compares and sets: it returns the new value, or that of a faster process
 		standing, err = ses.Journal.Fact(ctx, persist.FactRestored, standing, []byte(next))
 	}
 	if err == nil || errors.Is(err, persist.ErrDenied) {
@@ -51,7 +51,7 @@ func RestoreOf(ctx context.Context, ses *Session) (Restore, error) {
 // have forgotten, is not sent again under that key: releasing it would only hold it again, so that it is to be settled. journal is [place.Place.Shell].
 func RestoredStep(rec *persist.Record, now time.Time, journal string) string {
 	again := ""
-	op, _ := acts.Released(operation.OpOf(rec, 0))
+	op, _ := acts.Released(operation.OpOf(rec, 0)) // as it would be once a person says that it may go on
 	switch operation.ProspectOf(&op, now) {
 	case operation.WillHaveNoKey:
 		again = "no key protects another send"

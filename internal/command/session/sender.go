@@ -37,7 +37,7 @@ func (s *Sender) Lacks(rec *persist.Record) acts.Lack {
 		OriginAllowed:   s.cfg.Origins == nil || slices.Contains(s.cfg.Origins, rec.Origin),
 		OthersAuthorize: s.authorized.Find(rec.Origin), Omitted: strings.Join(rec.Omitted, ", "),
 	}
-	if rec.Carrier != persist.CarrierSealed {
+	if rec.Carrier != persist.CarrierSealed { // of a sealed (encrypted) record it cannot be told here
 		if err := request.Newer(rec); err != nil {
 			has.Unknown = err.Error()
 		}

@@ -121,7 +121,7 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 		return oncehttp.Config{}, nil, err
 	}
 	f.Used = p
-	f.declinedTexts = withTexts(f.declinedTexts, inFound(p, f.declinedTexts))
+	f.declinedTexts = withTexts(f.declinedTexts, inFound(p, f.declinedTexts)) // also for what a lookup finds
 	h, err := ParseHeaders(f.headers)
 	if err != nil {
 		return oncehttp.Config{}, nil, err
@@ -136,7 +136,7 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	if f.Declines, err = results.ParseDeclines(f.declinedTexts); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
-	f.Retry.AskFirst, f.Retry.NeverAskAgain = f.natural.askFirst, true // a file run again pays nothing twice for the sake of an answer
+	f.Retry.AskFirst, f.Retry.NeverAskAgain = f.natural.askFirst, true // no second send only to get an answer that was too large to keep
 	switch {
 	case f.Retry.AskFirst && p.Reference == nil:
 		return oncehttp.Config{}, nil, errors.New("--ask-first: there is nothing to ask; say --lookup, or give a profile that has a lookup by reference")
@@ -250,6 +250,7 @@ func openSession(at place.Place, cfg oncehttp.Config, create bool) (*Session, er
 // newSession makes the client on an open journal, and closes the journal if it fails. A client without origins sends nothing.
 func newSession(at place.Place, j persist.Journal, cfg oncehttp.Config) (*Session, error) {
 	logger := cfg.Logger
+	// An operation that ended without an effect is forgotten by the journal: a log beside it keeps such tries.
 	j, interrupted := forgotten.Keep(j, at, func(err error) {
 		if logger != nil {
 			logger.Warn("what was tried is not kept", "operation", at.Name, "error", "what was tried without effect is not kept: "+err.Error())
@@ -312,7 +313,7 @@ func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Lease = place.VisitLease
+	cfg.Lease = place.VisitLease // longer than most sends: nobody renews a lease in the file
 	return newSession(at, j, cfg)
 }
 

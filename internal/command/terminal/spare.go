@@ -13,6 +13,7 @@ func SpareJournal(flag, name string) error { return SpareOthers(flag, name, "") 
 
 // SpareOthers refuses to write over a file of something else: a journal, or any file that does not begin with begins, as each output of this command
 // does. The case of letters does not count, and an empty or absent file is free. Empty begins: only a journal is refused. flag names the output.
+// A journal is known by the magic number of bbolt, its database, at the end of the first pageHead bytes.
 func SpareOthers(flag, name, begins string) error {
 	info, err := os.Stat(name)
 	if name == "" || err != nil || !info.Mode().IsRegular() {

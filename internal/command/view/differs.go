@@ -24,8 +24,9 @@ const (
 	DifferentHeader = "a header"
 )
 
-// Differences names the parts in which a request differs from the recorded one under its key, such as "amount": never the values. standing is the record. If its
-// request is gone, only the values that the journal kept of it can be compared.
+// Differences names the parts in which a request differs from the recorded one under its key, such as "amount": never the values. standing is the record. If
+// its request is gone, only the values that the journal kept of it can be compared. An empty body beside one with content counts as gone. If nothing else
+// differs, a header does.
 func Differences(req, standing *persist.Record) string {
 	var names []string
 	add := func(differs bool, name string) {

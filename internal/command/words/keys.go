@@ -15,7 +15,7 @@ func MeansKey(text, key string) bool {
 	return text == key || slices.Contains(KeySpellings(key), text)
 }
 
-// KeyLike returns the key that a person means by text beside key: of a key made by scopes the first word may be left out.
+// KeyLike returns the key that a person means by text beside key: if key is a generated one, its first word (KeyPrefix) may be missing in text.
 func KeyLike(key, text string) string {
 	if strings.HasPrefix(key, KeyPrefix) && !strings.HasPrefix(text, KeyPrefix) {
 		return KeyPrefix + text

@@ -51,7 +51,7 @@ func (c *credentials) authorize(req *http.Request) error {
 }
 
 // current returns the headers with the credentials, and reads them again first if it is time. If that fails, it returns those read before, and tries again soon;
-// without any it returns the error.
+// without any it returns the error. Without c.read the headers never change.
 func (c *credentials) current(ctx context.Context) (http.Header, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func (f *workFlags) keyring(header http.Header, stderr io.Writer) (keyring, erro
 			c.read = fromFile(name)
 		case file != "":
 			return nil, fmt.Errorf("%s: want ORIGIN=@FILE", c.source)
-		default:
+		default: // ORIGIN= alone: a server that needs no headers
 			c.header = http.Header{}
 		}
 	}

@@ -141,7 +141,8 @@ func (h *holds) start(ctx context.Context) (end func()) {
 	}
 }
 
-// run tells the program of held operations until ctx ends, then waits for its runs under way. It rests after each look at the journal, longer if the look took long.
+// run tells the program of held operations until ctx ends, then waits for its runs under way. It rests after each look at the journal, longer if the look took
+// long. h.look is the number of the latest look. An event of this process (h.wake) ends the pause before the next one, but not its first part (rest).
 func (h *holds) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		took := h.round(ctx)

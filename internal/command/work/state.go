@@ -85,7 +85,7 @@ func observe(cfg *oncehttp.Config, see func(oncehttp.Event)) {
 	}
 }
 
-// see counts an event of the client, and prints what a person should know, such as why an operation is blocked. It ends the work at an error that the journal's
+// see counts an event of the client, and prints the news for a person, such as why an operation is blocked. It ends the work at an error that the journal's
 // server would give for ever. With --lines, it hands ended operations to printLines.
 func (w *worker) see(e oncehttp.Event) {
 	w.mu.Lock()
@@ -117,7 +117,7 @@ func (w *worker) see(e oncehttp.Event) {
 	case oncehttp.EventContradicted:
 		w.counts.Events[string(e.Kind)]++
 		w.sayWhy(e)
-	case oncehttp.EventLeft:
+	case oncehttp.EventLeft: // given back without an end
 		delete(w.sends, e.Call)
 	case oncehttp.EventFinished:
 		delete(w.sends, e.Call)
@@ -152,7 +152,7 @@ func causeOf(err error) string {
 // origin, since it comes again with every pass. Each failure of the journal is printed.
 func (w *worker) sayWhy(e oncehttp.Event) {
 	text := words.FlagWords(e.Err.Error())
-	if e.Key == "" {
+	if e.Key == "" { // it is about the journal, and of no operation
 		terminal.Say(w.err, "%s", words.FlagWords(place.JournalError(w.ses.Place.Name, e.Err).Error()))
 		return
 	}

@@ -236,7 +236,7 @@ func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp
 	if held != nil {
 		observe(&cfg, held.see)
 	}
-	cfg.Logger = slog.New(slog.DiscardHandler) // watch prints lines of its own
+	cfg.Logger = slog.New(slog.DiscardHandler) // w.see prints lines of its own
 	cfg.Journal = ses.Journal
 	c, err := oncehttp.New(cfg)
 	if err != nil {
@@ -268,7 +268,7 @@ func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp
 	switch {
 	case perr != nil:
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("the lines could not be printed: %w", words.Pathless(perr))}
-	case errors.Is(err, oncehttp.ErrConfig), errors.Is(err, persist.ErrSealed): // the operations not sent were printed
+	case errors.Is(err, oncehttp.ErrConfig), errors.Is(err, persist.ErrSealed): // some operations lack a setting or a key here, as was printed
 		return nil
 	case err != nil:
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: place.JournalError(ses.Place.Name, err)}
