@@ -80,7 +80,7 @@ func (n *Notes) Lost(rec *persist.Record, until time.Time) {
 		n.recipes = map[string]map[string]int{}
 	}
 	n.lost[rec.ID] = note
-	if !note.generated {
+	if !note.generated { // it is found by its key; only under a generated one it is looked for by its request
 		return
 	}
 	n.same[note.content] = append(n.same[note.content], rec.ID)

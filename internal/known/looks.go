@@ -47,7 +47,7 @@ func (l *Looks[K, V]) Share(ctx context.Context, patience time.Duration, key K, 
 	}
 	var late <-chan time.Time
 	for {
-		own, other := l.enter(key)
+		own, other := l.enter(key) // own: the look that this caller makes, after other; nil: another caller makes it
 		if other == nil {
 			return l.run(key, own, within, f)
 		}
@@ -61,7 +61,7 @@ func (l *Looks[K, V]) Share(ctx context.Context, patience time.Duration, key K, 
 		case err == nil && own != nil:
 			l.advance(key, own)
 			return l.run(key, own, within, f)
-		case err == nil && !other.left:
+		case err == nil && !other.left: // left: its caller gave it up, and it has no result
 			return other.value, other.err
 		case own != nil:
 			l.leave(key, own)

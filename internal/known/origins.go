@@ -43,7 +43,7 @@ func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) 
 		return at.until
 	}
 	at.failures++
-	at.trying, at.by = time.Time{}, nil
+	at.trying, at.by = time.Time{}, nil // nobody tries it now
 	at.until = now.Add(pauses.After(at.failures, least, most))
 	return at.until
 }
@@ -81,7 +81,7 @@ func (o *Origins) Wait(name string, now time.Time) time.Duration {
 	return 0
 }
 
-// Open reports whether caller may go on to the origin: it has not failed since Try, or this caller tries it again.
+// Open reports whether caller may go on to the origin: it has not failed since Try, or this caller tries it again (at.by).
 func (o *Origins) Open(name string, caller any) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -22,7 +22,8 @@ type Recipes struct {
 	read    map[string][]string // by account: of earlier operations
 }
 
-// Use notes a recipe (the rules by which a request's fingerprint is made) of an operation that this process begins.
+// Use notes a recipe (the rules by which a request's fingerprint is made) of an operation that this process begins. Past recipesOwn of them it only notes that
+// there are more: then they have to be read from the journal.
 func (r *Recipes) Use(recipe string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -65,7 +65,7 @@ func (o Owners) Identify(ctx context.Context, owner *request.Owner, rec *persist
 		return nil, err
 	}
 	if rec.Credentials = owner.Credentials(secret); len(rec.Credentials) > 0 {
-		rec.KeepText = 0 // without its text nobody would know the owner
+		rec.KeepText = 0 // the text is kept as long as the record: without it nobody would know the owner
 	}
 	return secret, nil
 }
@@ -93,7 +93,8 @@ func (o Owners) IsStrange(ctx context.Context, owner *request.Owner, rec *persis
 }
 
 // Strange reports whether an operation may belong to another than owner. If their credentials cannot be compared, a key chosen by a caller, or made
-// of the request, tells more than they; a key made at random does not.
+// of the request, tells more than they, and the operation is not strange; a key made at random for one call does not, and it is. Without owner.Asked
+// nothing is compared.
 func Strange(owner *request.Owner, rec *persist.Record, secret []byte) bool {
 	if !owner.Asked {
 		return false

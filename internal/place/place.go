@@ -16,7 +16,8 @@ import (
 // journal's.
 type Places struct{ Journal persist.Journal }
 
-// Of returns the records of a key in an account and at the places inside it.
+// Of returns the records of a key in an account and at the places inside it: the accounts that headers of a request, its scopes, select there. The end of
+// ctx does not end it.
 func (p Places) Of(ctx context.Context, base persist.ID) (all []persist.Record, err error) {
 	for rec, err := range p.Journal.List(context.WithoutCancel(ctx), persist.Query{Account: base.Account, Key: base.Key}) {
 		if err != nil {
@@ -30,7 +31,8 @@ func (p Places) Of(ctx context.Context, base persist.ID) (all []persist.Record, 
 }
 
 // OfCall returns the record of a call with a named key, at any of its places; persist.ErrNotFound if there is none. at and err are the result of
-// reading the first place.
+// reading the first place, that of id. scopes are the headers that select an account at the API, with the call's values; scoped: it has one of them. The
+// other places are looked at if at is of another scope, or if nothing was found and the call is scoped.
 func (p Places) OfCall(ctx context.Context, scopes []persist.Scope, scoped bool, id persist.ID, at persist.Record, err error) (persist.Record, error) {
 	other := err == nil && intent.OtherScope(scopes, &at)
 	if !other && !(errors.Is(err, persist.ErrNotFound) && scoped) {
@@ -40,7 +42,8 @@ func (p Places) OfCall(ctx context.Context, scopes []persist.Scope, scoped bool,
 }
 
 // Before returns the record of the operation before another one, under an earlier key of its account and scopes; persist.ErrNotFound if there is
-// none.
+// none. It reads the place of rec's account first. Scopes are the headers that select an account at the API: with them the operation may stand at
+// another place of the account.
 func (p Places) Before(ctx context.Context, rec *persist.Record, key string) (persist.Record, error) {
 	id := persist.ID{Account: rec.Account, Key: key}
 	old, err := p.Journal.Get(context.WithoutCancel(ctx), id)
@@ -78,8 +81,8 @@ func (p Places) ofScopes(ctx context.Context, id persist.ID, scopes []persist.Sc
 	return persist.Record{}, persist.ErrNotFound
 }
 
-// IsKept reports whether a record must stay although nothing came of it: a second place stands beside it. A client not counting the scope would
-// begin the operation of the second once more at the first.
+// IsKept reports whether a record must stay although nothing came of it: beside it stands a second place, a record of the same key for another account
+// that a header (scope) selects. A client not counting the scope would begin the operation of the second once more at the first.
 func (p Places) IsKept(ctx context.Context, rec *persist.Record) (bool, error) {
 	if !intent.MayHaveSecondPlace(rec, request.Base(rec.Account)) {
 		return false, nil
@@ -100,7 +103,7 @@ func (p Places) Namesake(ctx context.Context, rec *persist.Record) (string, erro
 		return "", nil
 	case err != nil:
 		return "", err
-	case standing.Origin != rec.Origin && standing.Origin != persist.Unkept:
+	case standing.Origin != rec.Origin && standing.Origin != persist.Unkept: // Unkept: an erased record has no origin
 		return "", nil
 	}
 	same, err := p.sameOnWire(ctx, &standing, rec)

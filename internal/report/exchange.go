@@ -39,8 +39,8 @@ func alike(a, b *Exchange) bool {
 		body(a.Request) == body(b.Request) && body(a.Response) == body(b.Response)
 }
 
-// exchangeLine returns one exchange, or n of the same look, in one line: the request, the answer, the effects seen by the witness (the one who counts them), and the
-// note. before is the exchange before it, for "same key"; nil for the first.
+// exchangeLine returns one exchange, or n of the same look, in one line: the lane (a name for the connection that sent it), the request, the answer, the
+// effects seen by the witness (the one who counts them), and the note. before is the exchange before it, for "same key"; nil for the first.
 func exchangeLine(x, before *Exchange, n int) string {
 	parts := nonEmpty(x.Lane, x.Method+" "+x.URL, callerNote(x), keyNote(x, before))
 	if x.Request != nil && x.Request.Body != "" {

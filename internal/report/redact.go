@@ -82,7 +82,8 @@ func withoutSecrets(r *Report) *Report {
 }
 
 // redactCase takes the credentials out of a case. It changes no slice shared with
-// the caller's report.
+// the caller's report. The rule, the impact and the fix are the suite's own words. A line to
+// try keeps headers with a variable as the value: it stands for the credential.
 func (red *redactor) redactCase(c *Case) {
 	for _, text := range []*string{&c.Expected, &c.Actual, &c.Reason, &c.Effects, &c.Odds} {
 		*text = red.text(*text)

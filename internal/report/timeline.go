@@ -65,8 +65,9 @@ type tick struct {
 	Label string
 }
 
-// newTimeline lays the exchanges out: a row per lane, and a row of its own for
-// each exchange without a lane. ref is the prefix of the rows' anchors.
+// newTimeline lays the exchanges out: a row per lane (the name of a connection), and a row of its own for
+// each exchange without a lane. ref is the prefix of the rows' anchors; on has the measures of the drawing,
+// and class its CSS class. Without exchanges it returns nil.
 func newTimeline(exchanges []Exchange, ref string, on canvas, class string) *timeline {
 	if len(exchanges) == 0 {
 		return nil
@@ -76,7 +77,7 @@ func newTimeline(exchanges []Exchange, ref string, on canvas, class string) *tim
 		end = max(end, x.At+x.Took)
 	}
 	t := &timeline{canvas: on, Class: class, Width: on.width, Caption: fmt.Sprintf("%s over %s", plural(len(exchanges), "request"), duration(end))}
-	end = max(end, 0.001)
+	end = max(end, 0.001) // it is divided by
 	rows := t.assign(exchanges)
 	row := timelineRow
 	if len(t.Lanes) > lanesThin {
@@ -89,7 +90,7 @@ func newTimeline(exchanges []Exchange, ref string, on canvas, class string) *tim
 	}
 	scale := (t.width - t.label - timelineRight) / end
 	for i := range exchanges {
-		if rows[i] < 0 {
+		if rows[i] < 0 { // past the largest number of lanes: not drawn
 			continue
 		}
 		l := &t.Lanes[rows[i]]
@@ -155,7 +156,7 @@ func (t *timeline) newBar(x *Exchange, l *lane, scale float64, href string) bar 
 		return b
 	}
 	b.Label = clip(x.Method+" "+shortAnswer(x), 28)
-	wide := 7.4*float64(len([]rune(b.Label))) + 10
+	wide := 7.4*float64(len([]rune(b.Label))) + 10 // of the label: 7.4 for a character
 	switch {
 	case b.W >= wide:
 		b.LabelX, b.Anchor, b.LabelClass = b.X+7, "start", "in"
@@ -194,7 +195,7 @@ func ticks(end float64) []float64 {
 		step *= times
 	}
 	var at []float64
-	for i := 0; i <= 10 && float64(i)*step <= end*0.97; i++ {
+	for i := 0; i <= 10 && float64(i)*step <= end*0.97; i++ { // the label of a tick at the very end would be cut off
 		at = append(at, float64(i)*step)
 	}
 	return at

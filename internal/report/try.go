@@ -98,8 +98,8 @@ func (s *script) head() []string {
 	return lines
 }
 
-// word returns a text as one word of the shell. It appends $RUN to each key and each reference in the text, so that each run of the script has new
-// ones.
+// word returns a text as one word of the shell. In each key and each reference in the text, $RUN takes the place of the last runDigits digits, so that
+// each run of the script has new ones. s.run notes that $RUN has to be set.
 func (s *script) word(text string) string {
 	var b strings.Builder
 	for s.uniques != nil {
@@ -235,14 +235,15 @@ func pauseOf(ms float64) string {
 	return fmt.Sprintf("sleep %.2f", ms/1000)
 }
 
-// request returns the line with curl that sends the request of an exchange again. It is a comment if the report does not have the whole body.
+// request returns the line with curl that sends the request of an exchange again. It is a comment if the report does not have the whole body. A long run
+// of one character, cut out of the body for the report (m.Run), is made anew.
 func (s *script) request(x *Exchange) string {
 	m := x.Request
 	if m == nil {
 		m = &Message{}
 	}
 	c := curl{method: x.Method, url: s.origin + x.URL, header: withoutOurs(m.wireHeader()), word: s.word, secret: s.secret(x.Caller)}
-	if strings.Contains(x.Error, "the client left") {
+	if strings.Contains(x.Error, "the client left") { // the case broke the request off: curl must, too, after the same time
 		c.options = fmt.Sprintf(" -m %.2f", max(x.Took/1000, 0.05))
 	}
 	before := ""
@@ -296,7 +297,8 @@ func (s *script) filled(m *Message) string {
 }
 
 // witness returns one command for each reference in the exchanges, to count its effects. template is the address of the server that counts effects,
-// with {ref} for the reference. It returns nothing without a usable address.
+// with {ref} for the reference, and maybe with # and a pointer to the count, which is left out. Credentials go only to the tested server, host. It
+// returns nothing without a usable address.
 func (s *script) witness(template, host string, steps []*Exchange) []string {
 	address, _, _ := strings.Cut(template, "#")
 	at, err := url.Parse(address)

@@ -75,6 +75,8 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 }
 
 // unchangedHeader returns an error with the name of a header of the recorded request that Authorize has changed, or of another key's that it has added.
+// p.FirstSent is the header for the time of the first send. A recipe names the headers that count for the fingerprint; those left out of the record as
+// credentials (Omitted) may change.
 func unchangedHeader(req, shown *http.Request, rec *persist.Record, p *profile.Profile) error {
 	carrier := &profile.Profile{Carrier: profile.Carrier{Place: profile.Place(rec.Carrier), Name: rec.CarrierName}}
 	for _, name := range strangeKeyHeaders(shown.Header, carrier) {
@@ -94,8 +96,8 @@ func unchangedHeader(req, shown *http.Request, rec *persist.Record, p *profile.P
 	return nil
 }
 
-// otherAccount returns the name of the first header with another value than the record's scopes have; "" if there is none. Such a header selects
-// another account. The scopes hold digests, so a header with credentials is compared, too, although the record does not have its value.
+// otherAccount returns the name of the first header with another value than the record's scopes (headers that select an account) have; "" if there is none.
+// Such a value selects another account. The scopes hold digests, so a header with credentials is compared, too, although the record does not have its value.
 func otherAccount(h http.Header, rec *persist.Record) string {
 	for _, scope := range rec.Scopes {
 		if !intent.SameScope(joinedLines(h, scope.Name), scope.Value) {
@@ -108,7 +110,7 @@ func otherAccount(h http.Header, rec *persist.Record) string {
 // isOnly reports whether a header has exactly this one line.
 func isOnly(lines []string, line string) bool { return len(lines) == 1 && lines[0] == line }
 
-// withoutOmitted spells a URL without the query parameters in the record's Omitted.
+// withoutOmitted spells a URL without the query parameters in the record's Omitted: credentials, which no record has.
 func withoutOmitted(u *url.URL, rec *persist.Record) string {
 	rest := *u
 	rest.RawQuery, _ = dropParameters(u.RawQuery, func(name string) bool { return contains(rec.Omitted, omittedParameter+name) })

@@ -122,12 +122,12 @@ func (s *Snapshot) uncompared(standing *persist.Record) bool {
 	}
 	mine, _ := parseRecipe(s.Record.Recipe)
 	theirs, _ := parseRecipe(standing.Recipe)
-	for _, name := range without(theirs.parameters, mine.parameters) {
+	for _, name := range without(theirs.parameters, mine.parameters) { // credentials by their rules alone
 		if standing.Swept || hasParameter(s.Record.Target, name) || contains(standing.Omitted, omittedParameter+name) {
 			return true
 		}
 	}
-	for _, name := range without(mine.headers, theirs.headers) {
+	for _, name := range without(mine.headers, theirs.headers) { // these count by the rules of s alone
 		carried := joinedLines(s.Record.Header, name)
 		switch {
 		case contains(standing.Omitted, name):

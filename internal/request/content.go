@@ -39,6 +39,6 @@ func (k *ContentKey) Content(rec *persist.Record) string {
 
 // otherContent reports whether two records are of other requests for certain. Digests with different keys are not compared.
 func otherContent(a, b *persist.Record) bool {
-	const key = 9 // digits and a colon
+	const key = 9 // the id of the digest's key: 8 digits and a colon
 	return len(a.Content) > key && len(b.Content) > key && a.Content[:key] == b.Content[:key] && a.Content != b.Content
 }

@@ -118,7 +118,7 @@ func Rekeyed(rec *persist.Record, p *profile.Profile, key string) (next persist.
 	case key == rec.Key:
 		return next, errors.New("the new key is the old one")
 	case rec.ServerToken: // the API never sees the key
-		err = checkKey(&profile.Profile{Name: p.Name}, key)
+		err = checkKey(&profile.Profile{Name: p.Name}, key) // only the bounds for every key
 	default:
 		next.WireKey, err = SpellKey(p, key)
 	}
@@ -136,7 +136,7 @@ func Rekeyed(rec *persist.Record, p *profile.Profile, key string) (next persist.
 	return next, nil
 }
 
-// expand replaces {path} and each {pointer} in the path of a profile's recipe by values of the record's request,
+// expand replaces {path} and each {pointer} in the path of a profile's lookup or token request by values of the record's request,
 // escaped for their place in the path or the query. known is false if a value is missing or is no text.
 func expand(rec *persist.Record, template string) (path string, known bool) {
 	fields := FieldsOf(rec.Header, rec.Body)

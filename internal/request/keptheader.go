@@ -43,13 +43,13 @@ func KeptBy(rec *persist.Record, h http.Header) http.Header {
 		return h
 	}
 	s := Secrets{Headers: slices.Concat(theirs.secret, rec.Omitted), Parameters: theirs.parameters}
-	if theirs.kept {
+	if theirs.kept { // the record does not say which: no header is a credential by its word alone
 		s.KeepHeader = func(string) bool { return true }
 	}
 	return s.KeptHeader(h)
 }
 
-// NamesSecrets reports whether a record has rules for credentials beyond those known to every client.
+// NamesSecrets reports whether a record has rules for credentials beyond those known to every client: they stand behind a colon in its recipe.
 func NamesSecrets(rec *persist.Record) bool {
 	first, _, _ := strings.Cut(rec.Recipe, " ")
 	return strings.Contains(first, ":")

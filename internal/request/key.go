@@ -90,7 +90,7 @@ func (k *Keys) checkOne(p *profile.Profile, key, wire string, given Given) error
 	switch {
 	case key == "" && k.Required:
 		return errors.New("the request has no key, and RequireKey is set")
-	case wire == "" && inRequest(p) && (key == "" || !k.Insert):
+	case wire == "" && inRequest(p) && (key == "" || !k.Insert): // Insert: the client puts a named key into the request
 		return k.lacksKey(p, key)
 	case key == "" && !given.Generate:
 		return errors.New("the request has no key")

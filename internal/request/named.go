@@ -68,8 +68,8 @@ func (r *Reader) Named(req *http.Request, p *profile.Profile, given Given) Named
 	for _, name := range n.strange {
 		n.addSpelled(req.Header[name])
 	}
-	n.Unnamed = len(n.Keys) == 0 && len(given.Keys) == 0
-	n.Keyless = n.Unnamed
+	n.Unnamed = len(n.Keys) == 0 && len(given.Keys) == 0 // an empty key that the call names is an error, and no lack of one
+	n.Keyless = n.Unnamed                                // until NewKey makes a key of business data
 	return n
 }
 

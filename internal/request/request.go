@@ -132,7 +132,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	}
 	body, err := r.Bodies.read(req, given.PlainHTTP)
 	if err != nil {
-		named.Unread = inBody(p)
+		named.Unread = inBody(p) // a key may be there
 		return nil, named, err
 	}
 	if inBody(p) {
@@ -161,8 +161,9 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	return s, named, nil
 }
 
-// generate returns NewKey's key for a request without one, and adds it to named; "" if NewKey is not asked. After
-// an error, named.Unread says whether the key could not be read.
+// generate returns NewKey's key for a request without one, and adds it to named; "" if NewKey is not asked. A key made
+// of business data names the operation as a caller's would: the request is not Keyless then. After an error,
+// named.Unread says whether the key could not be read.
 func (r *Reader) generate(req *http.Request, p *profile.Profile, named *Named, given Given) (key string, err error) {
 	if !named.Keyless || named.Origin == "" || !given.Generate || !r.Keys.MayMake(p) {
 		return "", nil
@@ -197,8 +198,8 @@ func (r *Reader) ReadUnkeyed(req *http.Request, p *profile.Profile, given Given)
 // Make returns the key of a request without one, as the program's Config.NewKey makes it.
 func (r *Reader) Make(req *http.Request) *Made { return r.Keys.ask(r.Bodies.Shown(req)) }
 
-// checkAllowed refuses a request to an origin if the client sends nothing there. A request with an unreadable URL is refused
-// elsewhere.
+// checkAllowed refuses a request to an origin if the client sends nothing there. A client that only enqueues (Producer) may
+// enqueue for any origin. A request with an unreadable URL is refused elsewhere.
 func (r *Reader) checkAllowed(named *Named, given Given) error {
 	if r.Allowed == nil || named.Origin == "" || r.Producer && given.Queued || r.Allowed(named.Origin) {
 		return nil

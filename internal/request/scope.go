@@ -95,7 +95,8 @@ func (s *Snapshot) carried(name string) string {
 }
 
 // Place returns the account of the operation: that of an existing record of the same request, or else the account under which it is to be begun.
-// beside has the records of its key in the account base and in the accounts within it.
+// beside has the records of its key in the account base and in the accounts within it. The most alike record goes first. OtherScope: a header of the
+// request selects another account.
 func (s *Snapshot) Place(base string, beside []persist.Record) string {
 	for _, want := range []Likeness{SameRequest, CannotTell, OtherRequest} {
 		for i := range beside {

@@ -85,7 +85,7 @@ func New(c Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Secrets = nil
+	c.Secrets = nil // verify has them
 	return &Handler{c, scheme, verify}, nil
 }
 
@@ -157,7 +157,7 @@ func (h *Handler) body(w http.ResponseWriter, req *http.Request) (body []byte, s
 // take verifies the signature of a body, uses its events, and returns the status of the answer: 400 without a valid signature, 503 if the journal
 // fails and the API should send it again, else 200. An event without any proof gets a 200, too, since sending it again would change nothing.
 func (h *Handler) take(ctx context.Context, header http.Header, body []byte) int {
-	if h.scheme.Fields == nil {
+	if h.scheme.Fields == nil { // the signature is over the whole body, and not over fields of an event
 		if err := h.verify(header, body, nil); err != nil {
 			h.Client.Unproved(ctx, err)
 			return http.StatusBadRequest

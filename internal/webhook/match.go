@@ -61,7 +61,8 @@ func (h *Handler) proof(e *event) (*profile.EventProof, error) {
 	return &w.Proofs[at], nil
 }
 
-// merchantAgrees reports whether the merchant named by the event is that of this handler. Both may be absent.
+// merchantAgrees reports whether the merchant named by the event is that of this handler. Both may be absent. The name must be signed: e.text is empty
+// for a value without a signature.
 func (h *Handler) merchantAgrees(e *event) bool {
 	w := h.Profile.Webhook
 	if w.Merchant == "" {
@@ -96,9 +97,9 @@ func (h *Handler) find(ctx context.Context, e *event, p *profile.EventProof) (re
 func (h *Handler) byKey(ctx context.Context, e *event, key string) (found persist.Record, err error) {
 	names := []string{key}
 	switch {
-	case h.Profile.Token != nil:
+	case h.Profile.Token != nil: // on the wire is a token made by the server: all records are looked through
 		names = []string{""}
-	case h.Profile.Encoding == profile.SFString:
+	case h.Profile.Encoding == profile.SFString: // on the wire it has quotes
 		names = append(names, strings.Trim(key, `"`))
 	}
 	n, others := 0, 0
@@ -131,8 +132,9 @@ func (h *Handler) byKey(ctx context.Context, e *event, key string) (found persis
 	return found, nil
 }
 
-// named reports whether a record is of an operation with this key on the wire, at this API; a request without a key there (the carrier "none") has no such name. An
-// erased record has a digest of its key; one of which nothing else is left, not even its origin (persist.Unkept), may be of this API. Errors: the journal's.
+// named reports whether a record is of an operation with this key on the wire, at this API; a request without a key there (the carrier "none") has no such
+// name. An erased record has a digest of its key; one of which nothing else is left, not even its origin (persist.Unkept), may be of this API. One with a token
+// of the server has no digest of it. Errors: the journal's.
 func (h *Handler) named(ctx context.Context, rec *persist.Record, key string) (bool, error) {
 	if rec.Carrier == "none" {
 		return false, nil
@@ -178,7 +180,7 @@ func (h *Handler) byReference(ctx context.Context, e *event, p *profile.EventPro
 			unclear = true
 		case kept == keptHere:
 			all = append(all, rec)
-		case kept == inBody, kept == cannotTell && h.covers(p, &rec):
+		case kept == inBody, kept == cannotTell && h.covers(p, &rec): // not kept since Begin: it may be meant, and proves nothing
 			unclear = true
 		}
 	}
@@ -298,7 +300,7 @@ func (h *Handler) accountAgrees(e *event, rec *persist.Record) bool {
 		return true
 	}
 	account, plain := e.raw(w.Account)
-	if e.signed != nil && account != e.text(w.Account) || !plain {
+	if e.signed != nil && account != e.text(w.Account) || !plain { // it is not signed, or no text
 		return false
 	}
 	if w.AccountHeader != "" {

@@ -100,7 +100,7 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	case answer.Whole:
 		_ = body.Close()
 	default:
-		x.unbounded.Store(true)
+		x.unbounded.Store(true) // the time for a whole answer does not bound its reader
 		answer.Rest = &Body{x: x, body: body.body}
 	}
 	return Result{Answer: answer}

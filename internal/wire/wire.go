@@ -185,7 +185,7 @@ func locate(a *Answer) {
 	}
 }
 
-// sendAdmitted sends the request once it is admitted (limits and turns permit it). hop tells that it follows a redirect. The duration of the send is
+// sendAdmitted sends the request once it is admitted (the limits on sends let it begin). hop tells that it follows a redirect. The duration of the send is
 // taken from left, the time for the attempt.
 func (s *Sender) sendAdmitted(ctx context.Context, target *url.URL, hop bool, left *time.Duration) Result {
 	if err := s.Requests.Admit(ctx, hop); err != nil {

@@ -20,7 +20,7 @@ func Distrusts(rec *persist.Record, prepared *persist.Record, now time.Time) str
 		return ""
 	}
 	op := operation.OpOf(rec, 0)
-	if op.Protected = false; operation.ProspectOf(&op, now) == operation.WillBeProven { // a lookup or the like settles it without another send
+	if op.Protected = false; operation.ProspectOf(&op, now) == operation.WillBeProven { // an event of the API settles it without another send
 		return ""
 	}
 	again := ""

@@ -17,7 +17,7 @@ import (
 
 // Lesson returns a text that tells the user how to teach the command the meaning of an answer that left an operation unknown, and that comes again at each
 // attempt. err is the client's error. The answer is a 2xx with an error of GraphQL, a 409 that may be a refusal, or another 4xx after a lost answer. It returns
-// "" if no word of a person helps, as before a second send. begun is the name of the profile that the operation was begun under, "" if it is not known: the
+// "" if no word of a person helps, and for all but GraphQL before a second send. begun is the name of the profile that the operation was begun under, "" if it is not known: the
 // flags of another run do not judge it.
 func Lesson(p *profile.Profile, err error, begun string) string {
 	var e *oncehttp.Error
