@@ -185,7 +185,7 @@ func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 }
 
 // repeats returns the number of equal requests from i on that one line, a loop, can send. It is 1 if they are fewer than foldMin. behind tells if the
-// requests run in the background.
+// requests run in the background: a loop has only such requests, or only others. line is the command for the request at i.
 func (s *script) repeats(steps []*Exchange, i int, line string, behind bool) (n int) {
 	for n = 1; i+n < len(steps) && overlapping(steps, i+n-1) == behind && s.request(steps[i+n]) == line; n++ {
 		if !behind && overlapping(steps, i+n) {

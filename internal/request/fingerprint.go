@@ -25,13 +25,13 @@ const (
 )
 
 // recipe returns the recipe of new records: the text that tells which parts of a request make its fingerprint, by the profile and by the client's
-// rules for credentials.
+// rules for credentials. It is a version, the client's additions to these rules behind a colon, and the headers that count, with blanks between.
 func recipe(s *Secrets, p *profile.Profile) string {
 	text := recipeV1
 	if more := s.named(); more != "" {
 		text += ":" + more
 	}
-	if !s.header("Content-Type") {
+	if !s.header("Content-Type") { // it counts unless the client takes it for a credential
 		text += " Content-Type"
 	}
 	for _, name := range p.Fingerprint {
@@ -51,7 +51,8 @@ type rules struct {
 }
 
 // parseRecipe returns the rules in a recipe: the headers that count, and the additions to the rules for credentials by the client that made it. known
-// is false for a recipe of a later version.
+// is false for a recipe of a later version. An example is "v1:pin,token:x-passcode:kept Content-Type": the version, the query parameters and the headers
+// added to the credentials, the mark that some headers of that kind are kept, and behind a blank the headers that count.
 func parseRecipe(recipe string) (r rules, known bool) {
 	first, headers, _ := strings.Cut(recipe, " ")
 	version, more, _ := strings.Cut(first, ":")

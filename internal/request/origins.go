@@ -94,6 +94,7 @@ func loopback(name string) bool {
 func domain(name string) bool {
 	last := strings.LastIndexByte(strings.TrimSuffix(name, "."), '.')
 	_, number := strconv.Atoi(strings.TrimSuffix(name[last+1:], "."))
+	// The last label of an IPv4 address is a number, and gives no error.
 	return last > 0 && number != nil && !strings.HasPrefix(name, "[")
 }
 

@@ -88,7 +88,8 @@ func inClear(h http.Header, target string, names []string, secret []byte) (all [
 	return all
 }
 
-// digest returns the keyed digest of a credential. A name too long for a record becomes a digest, too.
+// digest returns the keyed digest of a credential. A name too long for a record becomes a digest, too. Before the colon is a hash of the secret: only
+// digests by the same secret can be compared.
 func (id identity) digest(secret []byte) persist.Credential {
 	name := id.name
 	if len(name) > persist.CredentialNameBytesMax {

@@ -73,7 +73,7 @@ func (s *Snapshot) unclearScopes(rec *persist.Record) (names []string) {
 		if counts(rec.Scopes, own.Name) {
 			continue
 		}
-		omitted := contains(rec.Omitted, own.Name) || rec.Swept && own.Value != ""
+		omitted := contains(rec.Omitted, own.Name) || rec.Swept && own.Value != "" // the record does not have its value
 		if omitted || !rec.Swept && own.Value != joinedLines(rec.Header, own.Name) {
 			names = append(names, own.Name)
 		}
@@ -112,6 +112,7 @@ func (s *Snapshot) Place(base string, beside []persist.Record) string {
 func otherScopes(a, b *persist.Record) bool {
 	for _, one := range a.Scopes {
 		for _, other := range b.Scopes {
+			// Either of them may have the digest of the value.
 			if one.Name == other.Name && !intent.SameScope(one.Value, other.Value) && !intent.SameScope(other.Value, one.Value) {
 				return true
 			}

@@ -226,7 +226,7 @@ func (h *Handler) use(ctx context.Context, e *event, digest string) error {
 	said, err := h.Client.Testify(ctx, rec, persist.Evidence{
 		Event: clipped(e.text(h.Profile.Webhook.ID)), Type: clipped(p.Type), By: clipped(by), Scheme: h.scheme.Name, Digest: digest,
 	}, created)
-	if err == nil && said == acts.TestifiesNothing {
+	if err == nil && said == acts.TestifiesNothing { // it was not sent before the event
 		return errUnsent
 	}
 	return err

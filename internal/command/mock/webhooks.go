@@ -45,7 +45,7 @@ func (f *webhookFlags) set(cfg *mockserver.Config) error {
 	}
 	for name := range strings.SplitSeq(f.faults, ",") {
 		if name == "ok" {
-			name = ""
+			name = "" // no fault
 		}
 		cfg.Webhooks.Script = append(cfg.Webhooks.Script, mockserver.EventFault(name))
 	}

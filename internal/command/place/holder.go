@@ -158,7 +158,7 @@ func (h *Holder) answer(conn net.Conn) error {
 			return err
 		}
 	}
-	return enc.Encode(holderReply{})
+	return enc.Encode(holderReply{}) // without More: the end of the list
 }
 
 // fails sends an error of the journal to the reader. After Close it sends nothing, since the error is only that of the closing: the reader then looks again for the

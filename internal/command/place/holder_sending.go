@@ -103,7 +103,7 @@ func (j *HeldJournal) Sending(id persist.ID) bool {
 	a := &j.asked
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var question any = id
+	var question any = id // the first one on a connection is a holderQuery, each later one an id alone
 	if a.conn == nil {
 		conn, dec, err := j.ask()
 		if err != nil {

@@ -27,7 +27,7 @@ func (l *Line) LookForDoubt(h http.Header, body []byte, replayed bool) {
 		if doubt := doubtOf(h, body); !saysOpen(doubt) && doubt != "" && len(bytes.Trim(body, " \t\r\n[]{}")) > 0 {
 			l.Doubt = doubt
 		}
-	case l.Result != Done && l.Result != Accepted:
+	case l.Result != Done && l.Result != Accepted: // no success: there is nothing to doubt
 	case l.Status == http.StatusMultiStatus:
 		l.Doubt = "several outcomes (207)"
 	case l.BodyDropped:
@@ -87,7 +87,7 @@ func (a *Asked) Judge(rec *persist.Record, l *Line) {
 	switch text := TextOf(rec.Answer.Header, rec.Answer.Body); {
 	case a.unknown.match(text):
 		l.Against = "is one of those that --unknown holds"
-	case a.done.MayHide(Done, false, rec.Answer.Dropped):
+	case a.done.MayHide(Done, false, rec.Answer.Dropped): // the journal lacks that member: nobody can tell
 	case !a.done.match(text):
 		l.Against = "lacks " + words.Clip(a.texts) + ", which --done asks for"
 	}
@@ -230,7 +230,7 @@ func mayDoubt(body []byte) bool {
 }
 
 // doubtIn returns the first words against a success, such as /status=declined, in the members of one object. "": there are none. before is the JSON
-// pointer to the object.
+// pointer to the object. It looks at members for errors, at names that end in a word such as status (doubtNames), and last at codes.
 func doubtIn(before string, object map[string]any) string {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if !isPlain(name) {

@@ -43,7 +43,8 @@ type about struct {
 }
 
 // advice returns the text of a message about a doubt: text, the doubt, and advice for the operations that have ended and for later ones. A doubt names what in an
-// answer speaks against its success: noContent, a JSON pointer, or POINTER=VALUE. dropped: the journal keeps answers without that member.
+// answer speaks against its success: noContent, a JSON pointer, or POINTER=VALUE. dropped: the journal keeps answers without that member. The
+// fields of a are the words for these operations: "it" for one, "these" for many.
 func (a about) advice(text, doubt string, dropped bool) string {
 	said := doubt
 	if strings.HasPrefix(doubt, "/") {

@@ -246,8 +246,9 @@ func unreadable(body []byte) bool {
 // lost, may have done it. At the first attempt it is another's.
 func isOwn(attempts int) bool { return attempts > 1 }
 
-// Judge puts a final answer and its result into the line. The line's Outcome, Attempts and Dropped must be set before. dropped: the body is not there, or not whole.
-// alreadyDone: the API says that it had done the operation before.
+// Judge puts a final answer and its result into the line. The line's Outcome, Attempts and Dropped must be set before. dropped: the body is not there, or not
+// whole. alreadyDone: the API says that it had done the operation before; after an earlier attempt of the row that one may have done it (isOwn), and it is no
+// duplicate.
 func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDone bool) {
 	l.Status, l.Result = status, list.ResultOfAnswer(status, body, alreadyDone && !isOwn(l.Attempts), l.Outcome == oncehttp.OutcomeRefused.String())
 	l.Exit = l.Result.Exit()

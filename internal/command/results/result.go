@@ -18,7 +18,7 @@ import (
 )
 
 // FinallyRefused reports whether the operation certainly had no effect. Only such an operation may be tried under a new key. An event of
-// the API against its end leaves that open (invariant 54).
+// the API against its end leaves that open (invariant 54). Only an end counts: by an answer (confirmed), or by a person (settled as absent).
 func (list Declines) FinallyRefused(rec *persist.Record) bool {
 	if rec.Evidence != nil {
 		return false

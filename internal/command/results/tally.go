@@ -81,7 +81,7 @@ func (t *Tally) Add(l *Line) {
 		}
 		of := doubted{l.Result, l.Doubt, l.Against, l.doubtDropped()}
 		if of.against != "" {
-			of.doubt, of.dropped = "", false // one line for each row is enough
+			of.doubt, of.dropped = "", false // it would be a second line about the same row
 		}
 		if _, known := t.doubts[of]; !known && of.against == "" && len(t.doubts) >= doubtsMax {
 			of.doubt, of.dropped = furtherDoubts, false
@@ -96,7 +96,7 @@ func (t *Tally) Add(l *Line) {
 }
 
 // TakeBack counts a row that the end of the run stopped before anything was sent. tried is true if an attempt had begun: the row counts as stopped then, else as not
-// looked at. Either way it is one of NotTried, the rows without an end.
+// looked at. Either way it is one of NotTried, the rows without an end: the caller counts these.
 func (t *Tally) TakeBack(l *Line) (tried bool) {
 	if l.Attempts > 0 {
 		t.stopped++

@@ -60,7 +60,7 @@ func (f *sendFlags) same(l *results.Line) string {
 	return "the same command"
 }
 
-// afterWait returns the step for an operation that may be tried again at due.
+// afterWait returns the step for an operation that may be tried again at due. again is the advice to repeat the command.
 func afterWait(due time.Time, again string) string {
 	return "after " + due.UTC().Format(time.RFC3339) + " " + again + ", or now with a longer --max-retry-after, which waits"
 }

@@ -109,7 +109,7 @@ func ForgetDeclines(ctx context.Context, ses *Session, texts []string) error {
 	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
 	for err == nil { // Fact compares and sets: it returns the new value, or that of a faster process
 		left := slices.DeleteFunc(declinedTexts(standing), func(text string) bool { return slices.Contains(texts, text) })
-		next := cmp.Or(strings.Join(left, "\n"), noDeclines)
+		next := cmp.Or(strings.Join(left, "\n"), noDeclines) // a mark for none: an empty value cannot be written
 		if len(standing) == 0 || next == string(standing) {
 			return nil
 		}

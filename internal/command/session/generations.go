@@ -16,7 +16,7 @@ import (
 const generationsRead = 100
 
 // DoneBefore returns the key of an earlier generation of an operation (a try under an earlier key) that counts as done although the operation itself does, too; "" if
-// there is none. Both may have taken effect. It reads nothing for a first generation.
+// there is none. Both may have taken effect. It reads nothing for a first generation, and of a later one at most generationsRead earlier ones.
 func DoneBefore(ctx context.Context, ses *Session, d results.Declines, rec *persist.Record) (string, error) {
 	first, n := intent.Generations(rec.Key)
 	if res := d.ResultOfRecord(rec); n < 2 || res != results.Done && res != results.Accepted {

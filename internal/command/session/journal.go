@@ -133,7 +133,7 @@ func EachRecord(ctx context.Context, ses *Session, q persist.Query, do func(*per
 			return terminal.Interrupted()
 		case ses.ShowsUnread && errors.As(err, &unread):
 			clear := unread.Record
-			clear.Carrier, clear.SealedNeeds = persist.CarrierSealed, unread.Needs // the needs of the record
+			clear.Carrier, clear.SealedNeeds = persist.CarrierSealed, unread.Needs // the conditions for its send are in clear
 			if err := do(&clear); err != nil {
 				return &terminal.ExitError{Status: terminal.ExitUnknown, Err: err}
 			}

@@ -111,7 +111,8 @@ func memberTexts(rec *persist.Record) map[string]string {
 	return texts
 }
 
-// flatten adds each scalar inside a JSON value to texts, by its JSON pointer. pointer is that of value. An empty object or list counts as a scalar.
+// flatten adds each scalar inside a JSON value to texts, by its JSON pointer. pointer is that of value. An empty object or list counts as a scalar, but
+// for an empty object at the top.
 func flatten(texts map[string]string, pointer string, value any) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -141,7 +141,7 @@ type answerView struct {
 	BodyBase64  []byte          `json:"body_base64,omitempty"`
 }
 
-// Of returns a record for display in JSON. parts says which parts it has.
+// Of returns a record for display in JSON. Without parts.Bodies it has no headers, no bodies, no kept values and no query.
 func Of(rec *persist.Record, parts Parts) Record {
 	v := Record{
 		Key: rec.Key, Account: rec.ScopedAccount(), State: rec.State.String(), Why: rec.HoldReason, Effect: rec.FinalEffect(),
@@ -237,7 +237,7 @@ func SendingText(rec *persist.Record, now time.Time) string {
 	case !rec.LeaseUntil.After(now):
 		return "sent by " + who + ", free now"
 	}
-	return "sent by " + who + ", free in " + Roughly(rec.LeaseUntil.Sub(now)+time.Second-1)
+	return "sent by " + who + ", free in " + Roughly(rec.LeaseUntil.Sub(now)+time.Second-1) // rounded up
 }
 
 // actsOf returns the acts of persons in a record; nil for a sealed (encrypted) record, whose acts cannot be read.
