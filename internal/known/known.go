@@ -62,6 +62,8 @@ type answer struct {
 
 // Lost notes the end of a Begin of rec without an answer: the record may appear later. Nothing of it is sent after
 // until. Of several lost Begins of one operation any may be the one that appears: the latest of their times counts.
+// Records under generated keys are also found by the content of their request (n.same) and by its destination (n.alike);
+// n.recipes counts them by the rule of their fingerprint.
 func (n *Notes) Lost(rec *persist.Record, until time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,8 +103,9 @@ func (n *Notes) Shown(id persist.ID) {
 	n.forget(id)
 }
 
-// forget ends the note of a record that might yet have appeared, in all maps. It does nothing without a note. The caller holds
-// mu.
+// forget ends the note of a record that might yet have appeared, in all maps: n.lost by its ID and, if its key was generated,
+// those by the content and the destination of its request, and the number by recipe. It does nothing without a note. The caller
+// holds mu.
 func (n *Notes) forget(id persist.ID) {
 	note := n.lost[id]
 	if note == nil {
@@ -160,8 +163,8 @@ func (n *Notes) lives(id persist.ID, now time.Time) bool {
 
 // Like returns a record that may yet appear in the journal (its Begin had no answer), if it may be of the same request as rec,
 // under a generated key other than rec's. It is for calls without a key. fingerprintBy returns the request's fingerprint by
-// another recipe (version of the rules for it). If this is not known, any record of the same method, path and origin counts. Of
-// the result only the ID, Generated and Credentials are known.
+// another recipe (version of the rules for it). If this is not known, any record of the same method, path and origin counts
+// (n.alike), else only one with that fingerprint (n.same). Of the result only the ID, Generated and Credentials are known.
 func (n *Notes) Like(account string, rec *persist.Record, now time.Time, fingerprintBy func(recipe string) (sum []byte, known bool)) (like persist.Record, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

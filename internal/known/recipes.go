@@ -48,7 +48,7 @@ func (r *Recipes) Of(account string) (recipes []string, known bool) {
 			recipes = append(recipes, recipe)
 		}
 	}
-	return recipes, known && !r.overrun
+	return recipes, known && !r.overrun // overrun: this process has begun operations with more than were noted
 }
 
 // Read notes the recipes of an account's operations in the journal, as read by the caller. More than recipesEach

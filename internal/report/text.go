@@ -92,7 +92,7 @@ func (t *texter) width() int {
 	return widthDefault
 }
 
-// wrap breaks text between words, and never in one. Spaces inside a line stay.
+// wrap breaks text between words into lines of at most width runes, and never in a word: a longer one makes a longer line. Spaces inside a line stay.
 func wrap(text string, width int) []string {
 	var lines []string
 	for utf8.RuneCountInString(text) > width {
@@ -261,7 +261,7 @@ func (t *texter) prose(label, text string) {
 	}
 }
 
-// command writes one line of shell. It is neither cut nor broken: half a command
+// command writes one line of shell, after the label "try" if it is the first one. It is neither cut nor broken: half a command
 // is worse than a long line.
 func (t *texter) command(first bool, line string) {
 	if first {

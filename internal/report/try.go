@@ -86,7 +86,8 @@ type script struct {
 	names     []string          // of the variables, in order
 }
 
-// head returns the first lines of a shell script: they set the variables that the other lines use, or ask for them.
+// head returns the first lines of a shell script: they set the variables that the other lines use, or fail with a text about the missing one. s.run: $RUN is
+// used. s.names has the other variables in the order of their use, and s.variables their texts.
 func (s *script) head() []string {
 	var lines []string
 	if s.run {

@@ -23,7 +23,7 @@ func NewContentKey(secret []byte) *ContentKey {
 }
 
 // Content returns the value of Record.Content: a keyed digest of method, origin, path and body. All versions must make it alike, so its making never
-// changes.
+// changes. As in HMAC, one hash with an inner key is hashed again with an outer key. k.id names the key, at the start of the text.
 func (k *ContentKey) Content(rec *persist.Record) string {
 	var buffer [512]byte
 	head := append(buffer[:0], k.inner...)

@@ -67,7 +67,8 @@ func TokenRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record, 
 	return ask, target
 }
 
-// Token returns the token (a key made by the server) in the answer to a TokenRequest; empty if the answer has none.
+// Token returns the token (a key made by the server) in the answer to a TokenRequest; empty if the answer has none, is no 2xx, or was cut off (whole is
+// false).
 func Token(p *profile.Profile, status int, body []byte, whole bool) string {
 	if status < 200 || status >= 300 || !whole {
 		return ""

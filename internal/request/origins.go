@@ -37,7 +37,8 @@ func ParseOrigins(entries []string) (*Origins, error) {
 }
 
 // add adds one entry to a list under construction, in the spelling of Origin. Its errors repeat no userinfo, path
-// or query of the entry. A pattern is refused if it could take names of several owners.
+// or query of the entry. A pattern is refused if it could take names of several owners. o.exact has origins; o.anyPort, origins up to
+// the port; o.label, the two texts around the label that a * stands for.
 func (o *Origins) add(entry string) error {
 	base, ports := strings.CutSuffix(entry, everyPort)
 	u, err := url.Parse(base)
@@ -98,7 +99,8 @@ func domain(name string) bool {
 	return last > 0 && number != nil && !strings.HasPrefix(name, "[")
 }
 
-// Allows reports whether the list has an origin in the spelling of Origin. Another spelling of the same origin is not allowed.
+// Allows reports whether the list has an origin in the spelling of Origin. Another spelling of the same origin is not allowed. It looks at the origins
+// (o.exact), at those with any port (o.anyPort has the text before it), and at patterns (o.label has the texts around one label).
 func (o *Origins) Allows(origin string) bool {
 	if o.exact[origin] {
 		return true

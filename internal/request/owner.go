@@ -49,8 +49,9 @@ func (o *Owner) Credentials(secret []byte) []persist.Credential {
 	return all
 }
 
-// Compare compares the owner with the owner of a record, by their credentials: SameOwner, OtherOwner, or OwnersUnclear if there was nothing to compare. A value is
-// compared, too, if only one of them takes it for a credential, and the other has recorded it in clear. secret is the journal's, for the digests.
+// Compare compares the owner with the owner of a record, by their credentials: SameOwner, OtherOwner, or OwnersUnclear if there was nothing to compare. A value
+// is compared, too, if only one of them takes it for a credential, and the other has it in clear in its headers or target. secret is the journal's, for the
+// digests.
 func (o *Owner) Compare(rec *persist.Record, secret []byte) persist.Owners {
 	mine, theirs := o.Credentials(secret), rec.Credentials
 	mine = append(mine, inClear(o.header, o.target, namesOf(theirs, mine), secret)...)

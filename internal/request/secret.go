@@ -34,7 +34,8 @@ func (s *Secrets) named() string {
 	return strings.TrimRight(all, ":")
 }
 
-// inRecipe returns names in the form of a recipe, the rule by which a fingerprint was made: in lower case, in order, each once.
+// inRecipe returns names in the form of a recipe, the rule by which a fingerprint was made: in lower case, in order, each once. escape is called for each
+// name: a parameter may have a comma or a colon, which part a recipe.
 func inRecipe(names []string, escape func(string) string) string {
 	all := make([]string, 0, len(names))
 	for _, name := range names {
@@ -203,7 +204,7 @@ func (s *Secrets) splitTarget(target, carrier string) (kept string, omitted []st
 }
 
 // dropParameters takes parameters out of a query and returns their names. The rest stays byte for byte as it is. Some servers
-// split a query at semicolons, too, so a credential may follow one.
+// split a query at semicolons, too, so a credential may follow one. drop is asked with each name, decoded.
 func dropParameters(query string, drop func(name string) bool) (rest string, dropped []string) {
 	var b strings.Builder
 	kept := 0

@@ -57,7 +57,7 @@ func onlyEvents(accept []string) bool {
 	return named
 }
 
-// asksForToken reports whether a body has exactly one grant_type, and it is one of OAuth.
+// asksForToken reports whether a body has exactly one grant_type, and it is one of OAuth. form: the body is a form, else JSON.
 func asksForToken(h http.Header, form bool, body []byte) bool {
 	if !bytes.Contains(body, []byte("grant_type")) {
 		return false

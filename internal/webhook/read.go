@@ -123,7 +123,8 @@ func (e *event) raw(pointer string) (text string, ok bool) {
 	return text, !found || text != "" || jsonpointer.Value(e.own, pointer) == nil || jsonpointer.Value(e.own, pointer) == any("")
 }
 
-// text returns the text of the event at a pointer; empty if there is none, or if the signature does not cover it.
+// text returns the text of the event at a pointer; empty if there is none, or if the signature does not cover it. e.signed has the pointers to the signed
+// values; nil: all are signed.
 func (e *event) text(pointer string) string {
 	if pointer == "" || e.signed != nil && !contains(e.signed, pointer) {
 		return ""

@@ -47,7 +47,8 @@ func (b *beneath) ask(address string) {
 	b.asked = address
 }
 
-// connected notes a connection. If a stream was begun before, and has no answer, the first send may have had an effect that no later answer tells. If both are known
+// connected notes a connection. b.begun is the address to which a stream was begun without an answer yet, "" if there is none; b.asked is the one asked for
+// last. If a stream was begun before, and has no answer, the first send may have had an effect that no later answer tells. If both are known
 // to be for the request, the exchange is ended: HTTP/2 looks at its context before it writes.
 func (b *beneath) connected() {
 	b.mu.Lock()
@@ -61,7 +62,8 @@ func (b *beneath) connected() {
 }
 
 // writes notes the name of a header field that is about to be written: a pseudo-header shows that a stream of HTTP/2 begins. In HTTP/1, net/http
-// sends again by itself only a request that it has not written, or one that package request prevents from that.
+// sends again by itself only a request that it has not written, or one that package request prevents from that. b.begun gets the address of the stream:
+// that asked for last.
 func (b *beneath) writes(name string, _ []string) {
 	if name != ":method" {
 		return

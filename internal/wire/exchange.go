@@ -73,8 +73,8 @@ func (x *exchange) expire() {
 	x.cancel(ErrAttemptTimeout)
 }
 
-// traced returns the context of the exchange's request. With it, the connections for the request are noted. bodyless: the request has no body, and a transport
-// may send it again by itself.
+// traced returns the context of the exchange's request. With it, the connections for the request are noted: the addresses asked for, and the number had.
+// bodyless: the request has no body, and a transport may send it again by itself; x.below notices that.
 func (x *exchange) traced(bodyless bool) context.Context {
 	x.trace.GetConn = x.asked.add
 	x.trace.GotConn = func(httptrace.GotConnInfo) { x.got.Add(1) }
@@ -88,7 +88,7 @@ func (x *exchange) traced(bodyless bool) context.Context {
 // roundTrip hands req to the transport; the context of req is traced. The result obeys the contract of a RoundTripper,
 // whatever the transport does: either an error, or a response with headers and a body.
 func (x *exchange) roundTrip(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
-	x.target, x.transport, x.sent = hostPort(req.URL), transport, req
+	x.target, x.transport, x.sent = hostPort(req.URL), transport, req // for isOwn: which addresses are the request's
 	resp, err := transport.RoundTrip(req)
 	switch {
 	case err != nil:

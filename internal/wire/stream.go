@@ -61,7 +61,8 @@ type upload struct {
 	over bool
 }
 
-// wrote is called by net/http when the request was written, or writing it failed. The time limit for the answer begins.
+// wrote is called by net/http when the request was written, or writing it failed. The time limit for the answer begins, unless the transport has returned
+// before (u.over): some answers come before the whole body is written.
 func (u *upload) wrote(httptrace.WroteRequestInfo) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

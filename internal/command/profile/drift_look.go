@@ -102,7 +102,7 @@ func (d *drift) look(rec *persist.Record) error {
 	if !rec.Protected {
 		return nil
 	}
-	if d.wires == nil {
+	if d.wires == nil { // the maps for later looks are made at the first use
 		d.wires, d.others, d.marked = map[[16]byte]uint8{}, map[[16]byte][]wireShare{}, map[apiAt][]time.Time{}
 	}
 	if wire := wireOf(rec); len(p.Mismatch) > 0 && d.wires[wire] < 2 { // operations by key as sent: two are enough to be shared

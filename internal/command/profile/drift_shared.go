@@ -45,7 +45,8 @@ const sharesMax = 64
 
 // lookShared compares a success with those of other content under the same key on the wire, with the same credential (a hash of it is in the record). If the
 // API took the later request as a new one, it notes that. Two operations of one journal share such a key only if they are of two accounts. At most sharesMax
-// successes of one key are compared. It always returns nil: it is a callback.
+// successes of one key are compared. d.wires counts the operations of each such key, and d.others has the successes that were looked at. It always returns nil:
+// it is a callback.
 func (d *drift) lookShared(rec *persist.Record) error {
 	if rec.Swept || !rec.Protected || rec.FirstSent.IsZero() || rec.FirstSent.Before(d.since) || rec.Answer == nil || rec.FinalEffect() != persist.EffectHappened || !isSuccess(rec.Answer.Status) {
 		return nil

@@ -55,7 +55,8 @@ func isErrorCode(name, text string) bool {
 	return slices.Contains(codeNames, strings.ToLower(name)) && strings.Trim(text, "0") != "" && text != "200" && !isFine
 }
 
-// isBadCode reports whether the text of a member "code" speaks of an error. An id, or the code of a currency, does not.
+// isBadCode reports whether the text of a member "code" speaks of an error. An id, or the code of a currency, does not. isNumber: it is a number in the
+// JSON, and no string; only then a negative one counts.
 func isBadCode(text string, isNumber bool) bool {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n >= 400 && n < 600 || isNumber && n < 0

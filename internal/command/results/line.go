@@ -257,7 +257,7 @@ func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDon
 	}
 	l.setBody(body, dropped)
 	l.unreadable = unreadable(body)
-	l.open = l.Result == Declined && list.matchesOpen(body)
+	l.open = l.Result == Declined && list.matchesOpen(body) // a refusal by a word such as pending: it may still succeed
 	list.Unseen(l)
 }
 

@@ -122,7 +122,8 @@ func (p *printer) written() error {
 	return nil
 }
 
-// release writes the lines whose turn it is, and others as long as more than linesMax lines, or bytesMax bytes, wait. Errors stay in the bufio.Writer, for written.
+// release writes the lines whose turn it is, and others as long as more than linesMax lines, or bytesMax bytes, wait. p.next is the number of the line whose
+// turn it is, and p.ready has the waiting ones, the lowest number first. Errors stay in the bufio.Writer, for written.
 func (p *printer) release(linesMax, bytesMax int) {
 	for len(p.ready) > 0 {
 		if p.ready[0].Seq > p.next && len(p.ready) <= linesMax && p.bytes <= bytesMax {

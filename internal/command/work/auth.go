@@ -51,7 +51,8 @@ func (c *credentials) authorize(req *http.Request) error {
 }
 
 // current returns the headers with the credentials, and reads them again first if it is time. If that fails, it returns those read before, and tries again soon;
-// without any it returns the error. Without c.read the headers never change.
+// without any it returns the error. Without c.read the headers never change. c.next is the time of the next
+// reading, and c.every the pause after one that succeeds. A failure is printed once (c.failure).
 func (c *credentials) current(ctx context.Context) (http.Header, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

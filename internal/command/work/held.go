@@ -198,8 +198,9 @@ func (h *holds) round(ctx context.Context) (took time.Duration) {
 	return took
 }
 
-// page returns the next held operations that are due to be told to the program of --on-held, heldPage at most, and the number of the last record read, for the next
-// page. after is that of the page before. look is the number of this search: each operation still held is marked with it, so that the others can be dropped.
+// page returns the next held operations that are due to be told to the program of --on-held, heldPage at most, and the number of the last record read, for the
+// next page. after is that of the page before. look is the number of this search: each operation still held is marked with it, so that the others can be
+// dropped. h.calls has the state of each hold, such as whether the program was told of it.
 func (h *holds) page(ctx context.Context, after uint64, look int) (due []*heldCall, last uint64, err error) {
 	q := persist.Query{Account: h.account, States: []persist.State{persist.StateHeld}, After: after}
 	now := time.Now()
@@ -234,7 +235,7 @@ func holdOf(rec *persist.Record) string {
 }
 
 // tellAll runs the program of --on-held for each of these held operations, heldRuns at once. After a failure the operation is due again later, each
-// time after a longer pause; a new error text is printed.
+// time after a longer pause, h.pauseMax at most; a new error text is printed.
 func (h *holds) tellAll(ctx context.Context, due []*heldCall) {
 	jobs := make(chan *heldCall)
 	var runs sync.WaitGroup
