@@ -19,7 +19,7 @@ type begins struct {
 	made     uint64 // the number of Begins ended with a record
 }
 
-// Enter notes the start of a Begin of the operation. Leave follows when it is over.
+// Enter notes the start of a Begin of the operation (the write of its new record into the journal). Leave follows when it is over.
 func (b *Begins) Enter(id persist.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,8 +70,8 @@ type Watch struct {
 	made uint64 // when the watch began
 }
 
-// End ends the watch, and reports whether a Begin is under way, or one has ended with a record since the watch
-// began. It must be called once.
+// End ends the watch, and reports whether a Begin (the write of a new record) is under way, or one has ended with a
+// record since the watch began: at.made counts these, and w.made is the count at that time. It must be called once.
 func (w Watch) End() (begun bool) {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()

@@ -244,14 +244,15 @@ func headline(r *Report, j Judgement) string {
 	return text
 }
 
-// verdictText returns the end of the run in a few words, the worst first.
+// verdictText returns the end of the run in a few words, the worst first. j.Accepted has the failures on the list of known ones. Cases that were only
+// skipped, or only noted (Seen), are not judged.
 func verdictText(r *Report, j Judgement) string {
 	s := r.Summary
 	known := ""
 	if len(j.Accepted) > 0 {
 		known = fmt.Sprintf(", %d of them known", len(j.Accepted))
 	}
-	open := len(Undecided(r.Cases))
+	open := len(Undecided(r.Cases)) // safety cases that were tried and not decided
 	switch {
 	case s.Fail > 0:
 		return fmt.Sprintf("%s of %d failed%s", plural(s.Fail, "case"), len(r.Cases), known)

@@ -107,8 +107,8 @@ func newTimeline(exchanges []Exchange, ref string, on canvas, class string) *tim
 	return t
 }
 
-// assign gives each exchange a lane of the drawing, and returns the lanes by their numbers. Exchanges of one lane name (a caller) share a lane; one without a name
-// has a lane of its own. It is -1 for an exchange past the largest number of lanes: it is not drawn.
+// assign gives each exchange a lane of the drawing, and returns the lanes by their numbers. Exchanges of one lane name (a connection, or the part played) share
+// a lane; one without a name has a lane of its own. It is -1 for an exchange past the largest number of lanes: it is not drawn.
 func (t *timeline) assign(exchanges []Exchange) []int {
 	rows, named := make([]int, len(exchanges)), map[string]int{}
 	for i := range exchanges {

@@ -115,7 +115,7 @@ func (r *rules) target(u *url.URL, rec *persist.Record) string {
 }
 
 // uncompared reports whether the record's rules leave out a value that counts for s, and the requests differ in it. If the value was a credential, it
-// is enough that they may differ: the values of a swept record are not known.
+// is enough that they may differ: the values of a swept record (its request is pruned) are not known.
 func (s *Snapshot) uncompared(standing *persist.Record) bool {
 	if standing.Recipe == s.Record.Recipe {
 		return false

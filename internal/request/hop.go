@@ -78,7 +78,7 @@ func Token(p *profile.Profile, status int, body []byte, whole bool) string {
 }
 
 // CancelRequest returns the request to the API for undoing the operation under the record's key, and its target. The target is
-// nil if the profile does not say how for operations at this path.
+// nil if the profile does not say how for operations at this path. The body is a JSON object with nothing but the key, at the pointer that the profile names.
 func CancelRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record, target *url.URL) {
 	if p.Cancel == nil || p.Cancel.For != Path(rec.Target) {
 		return ask, nil

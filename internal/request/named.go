@@ -51,7 +51,7 @@ func (n *Named) Scoped() bool {
 }
 
 // Named returns the facts about a call's operation that are known without the body: possible keys, account, origin, and the owner. An error of the
-// call has them. It calls no function of the program but KeepHeader.
+// call has them. It calls no function of the program but KeepHeader. n.strange has the key headers of other APIs: a key there counts as named.
 func (r *Reader) Named(req *http.Request, p *profile.Profile, given Given) Named {
 	n := Named{Method: Method(req)}
 	n.Account, n.Scopes = r.account(given), scopesOf(req.Header, p)
@@ -59,7 +59,7 @@ func (r *Reader) Named(req *http.Request, p *profile.Profile, given Given) Named
 		n.Origin = Origin(req.URL)
 		n.Target, _ = r.Secrets.splitTarget(req.URL.RequestURI(), queryCarrier(p))
 	}
-	if r.Account == "" && !given.Scoped && !given.OneOwner && req.URL != nil {
+	if r.Account == "" && !given.Scoped && !given.OneOwner && req.URL != nil { // an account, or one owner of all, makes the comparison needless
 		n.Owner = Owner{Asked: true, ids: identities(&r.Secrets, req.Header, req.URL.User, req.URL.RequestURI(), p.Carrier), target: n.Target}
 	}
 	n.add(given.Keys...)

@@ -38,7 +38,8 @@ func (o *Origins) Entries() (entries []string) {
 }
 
 // Find returns the entry of the set that covers an origin: the origin itself, a pattern with any label in front of a domain, or one with any port; empty if none
-// does. A set of every origin, or of a form that this version does not know, gives everyOrigin.
+// does. A set of every origin, or of a form that this version does not know, gives everyOrigin. The first byte of a set is the version of its form; behind it
+// are the digests of the entries.
 func (s OriginSet) Find(origin string) (entry string) {
 	switch {
 	case len(s) == 0 || len(s) == 1 && s[0] == setVersion:
@@ -60,7 +61,8 @@ func (s OriginSet) Find(origin string) (entry string) {
 	return ""
 }
 
-// Has reports whether the set has an entry, spelled as Entries spells it. A set of every origin, or of a form that this version does not know, has each entry.
+// Has reports whether the set has an entry, spelled as Entries spells it. A set of every origin, or of a form that this version does not know (by its first
+// byte), has each entry.
 func (s OriginSet) Has(entry string) bool {
 	if len(s) > 0 && s[0] != setVersion {
 		return true
@@ -75,7 +77,7 @@ func digest(entry string) []byte {
 	return sum[:digestSize]
 }
 
-// at returns the position of a digest in the sorted set, or the position at which to insert it.
+// at returns the position of a digest in the sorted set, or the position at which to insert it. The digests begin at 1, behind the version byte.
 func (s OriginSet) at(digest []byte) (at int, found bool) {
 	for at = 1; at < len(s); at += digestSize {
 		switch bytes.Compare(s[at:min(at+digestSize, len(s))], digest) {
@@ -107,7 +109,7 @@ func (s OriginSet) With(entries ...string) OriginSet {
 	return next
 }
 
-// Without returns the set without an entry. A set of every origin becomes empty.
+// Without returns the set without an entry. A set of every origin becomes empty, and so one in a form that this version does not know.
 func (s OriginSet) Without(entry string) OriginSet {
 	if len(s) == 0 || s[0] != setVersion {
 		return OriginSet{setVersion}

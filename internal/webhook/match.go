@@ -48,6 +48,7 @@ func (h *Handler) proof(e *event) (*profile.EventProof, error) {
 	}
 	if w.Live != "" {
 		where := event{own: e.body} // it is not signed where only fields are: then it can only make an event prove nothing
+		// With h.Test only events of the API's test environment count, without it only live ones.
 		if live, ok := where.raw(w.Live); !ok || live == "" || (live == w.LiveValue) == h.Test {
 			return nil, errEnvironment
 		}

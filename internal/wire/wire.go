@@ -223,7 +223,7 @@ func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time)
 	if err != nil {
 		timeout := errors.Is(sanitize.Cause(x.ctx), ErrAttemptTimeout)
 		x.end()
-		return Result{Err: err, Unsent: true, Fatal: !timeout}
+		return Result{Err: err, Unsent: true, Fatal: !timeout} // an error of Prepare would come again, a timeout may not
 	}
 	x.arm()
 	resp, err := s.hand(x, req)

@@ -13,7 +13,7 @@ import (
 // CountWhole gives the line of an operation that has not ended the attempts and sends of the operation's whole life, by its record, in place of those of this run. The
 // lines of ended operations have these from the start.
 func (l *Line) CountWhole(rec *persist.Record) {
-	if l.Error == nil || l.Attempts == 0 || rec.Attempts <= l.Attempts {
+	if l.Error == nil || l.Attempts == 0 || rec.Attempts <= l.Attempts { // it has ended, this run tried nothing, or no earlier run did
 		return
 	}
 	of := counted{here: l.Attempts, all: rec.Attempts}
