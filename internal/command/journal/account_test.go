@@ -35,7 +35,7 @@ func TestUnknownKey(t *testing.T) {
 	file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
 	commandtest.Run(t, "batch", file, "--url", url, "--key", "o:{id}").Want(t, terminal.ExitOK)
 	for _, command := range []string{"list", "stuck"} {
-		for key, known := range map[string]bool{"idemp:o:1": true, "o:1": true, "o:*": true, "o:12": false, "0:*": false} {
+		for key, known := range map[string]bool{"idemp:o:1": true, "o:1": true, "o:*": true, "o:12": false, "0:*": false, "redis": false} {
 			got := commandtest.Run(t, "journal", command, key, "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK)
 			if said := strings.Contains(got.Err, `.oncehttp.db has the key "`+key+`"`); said == known {
 				t.Errorf("%s %s says %q", command, key, got.Err)

@@ -16,7 +16,7 @@ type KeyPatterns []string
 // Check returns an error for a text that cannot be a pattern of keys, such as the URL of a journal. That may hold a password, and is not repeated whole.
 func (p KeyPatterns) Check() error {
 	for _, glob := range p {
-		if scheme, _, _ := strings.Cut(glob, "://"); place.Engines()[scheme].Open != nil { // it may hold a password
+		if scheme, _, isURL := strings.Cut(glob, "://"); isURL && place.Engines()[scheme].Open != nil { // it may hold a password
 			return fmt.Errorf("%s://… is a journal, and a key is wanted here; say --journal", scheme)
 		}
 		if _, err := path.Match(glob, ""); err != nil {
