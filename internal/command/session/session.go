@@ -104,20 +104,8 @@ const ProfileUsage = "how the API does idempotency: a name of oncehttp profile l
 // Config checks the flags, and returns the client's configuration and the headers of --header. It reads only the files that flags name, and opens no journal. Warnings
 // of the client will go to stderr.
 func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, error) {
-	p, err := FindProfile(f.Profile)
+	p, err := f.profile()
 	if err != nil {
-		return oncehttp.Config{}, nil, err
-	}
-	if p, err = Assuming(p, f.assumed); err != nil {
-		return oncehttp.Config{}, nil, err
-	}
-	if p, err = f.natural.Apply(p); err != nil {
-		return oncehttp.Config{}, nil, err
-	}
-	if p, err = f.outcome.Apply(p, f.declinedTexts); err != nil {
-		return oncehttp.Config{}, nil, err
-	}
-	if p, err = CarriedBy(p, f.KeyHeader); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
 	f.Used = p
@@ -166,6 +154,24 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 		return cfg, nil, errors.New("--max-attempts must be at least 1")
 	}
 	return cfg, h, nil
+}
+
+// profile returns the profile of --profile with what the other flags say of the API, such as --assume and --done.
+func (f *ClientFlags) profile() (*profile.Profile, error) {
+	p, err := FindProfile(f.Profile)
+	if err == nil {
+		p, err = Assuming(p, f.assumed)
+	}
+	if err == nil {
+		p, err = f.natural.Apply(p)
+	}
+	if err == nil {
+		p, err = f.outcome.Apply(p, f.declinedTexts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return CarriedBy(p, f.KeyHeader)
 }
 
 // transport returns a transport that trusts the certificates of --cacert alone. Without the flag it returns nil: the client uses its own transport.

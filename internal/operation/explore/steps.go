@@ -42,22 +42,7 @@ func (m *moves) step(w *World, p int) {
 	now := m.slice.now(w)
 	switch d := proc.Drive; d.Step() {
 	case operation.Check, operation.CheckToken:
-		if d.Step() == operation.Check && !proc.Stale && !x.oldStands() {
-			return
-		}
-		old := m.slice.read(p, w.Ops[1-x.t].Rec.Op)
-		happened := d.Step() == operation.Check && ptr(d.Op()).Replaces && !x.asksAgain() && intent.Successor{Begun: true}.IsStoppedBy(&old)
-		if happened {
-			x.out(FindsOldHappened, "", nil, (*operation.Drive).OldFound)
-		} else if !proc.Stale || d.Step() == operation.CheckToken {
-			x.out(Checks, "", nil, func(d *operation.Drive) { d.Checked(true, now) })
-		}
-		if m.slice.Taken && d.Step() == operation.Check && !proc.Stale && !x.asksAgain() {
-			x.out(KeyIsTaken, "", nil, (*operation.Drive).KeyTaken)
-		}
-		if proc.Stale || proc.Lost {
-			x.out(LeaseIsGone, "", func(to *World) { to.Procs[p].Unsure = true }, func(d *operation.Drive) { d.Checked(false, now) })
-		}
+		x.check()
 	case operation.FetchToken:
 		x.fetchToken()
 	case operation.KeepToken:
@@ -91,6 +76,30 @@ func (m *moves) step(w *World, p int) {
 		}
 	default:
 		panic(fmt.Sprintf("no step %d", d.Step()))
+	}
+}
+
+// check adds the states after the look at the own record and its neighbours. Stale: the record has changed since it was read; Lost: the lease is over. Then it may
+// find that the lease is gone.
+func (x *ways) check() {
+	m, p := x.moves, x.p
+	proc, now := &x.w.Procs[p], m.slice.now(x.w)
+	d := proc.Drive
+	if d.Step() == operation.Check && !proc.Stale && !x.oldStands() {
+		return
+	}
+	old := m.slice.read(p, x.w.Ops[1-x.t].Rec.Op)
+	happened := d.Step() == operation.Check && ptr(d.Op()).Replaces && !x.asksAgain() && intent.Successor{Begun: true}.IsStoppedBy(&old)
+	if happened {
+		x.out(FindsOldHappened, "", nil, (*operation.Drive).OldFound)
+	} else if !proc.Stale || d.Step() == operation.CheckToken {
+		x.out(Checks, "", nil, func(d *operation.Drive) { d.Checked(true, now) })
+	}
+	if m.slice.Taken && d.Step() == operation.Check && !proc.Stale && !x.asksAgain() {
+		x.out(KeyIsTaken, "", nil, (*operation.Drive).KeyTaken)
+	}
+	if proc.Stale || proc.Lost {
+		x.out(LeaseIsGone, "", func(to *World) { to.Procs[p].Unsure = true }, func(d *operation.Drive) { d.Checked(false, now) })
 	}
 }
 
