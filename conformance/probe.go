@@ -84,9 +84,12 @@ func keyHeaders() []string {
 	return []string{"Idempotency-Key", "X-Idempotency-Key", "X-Request-Id", "Idempotence-Key", "Request-Id"}
 }
 
-// advice returns a hint for the error after a refusal of every operation, with a leading semicolon: an option for the name of the key's header, if
-// that may be the cause; "" if there is no hint.
+// advice returns a hint for the error after a refusal of every operation, with a leading semicolon: an option for credentials, or for the name of the
+// key's header, if that may be the cause; "" if there is no hint.
 func (x *trial) advice(a *answer) string {
+	if a.status == http.StatusUnauthorized {
+		return "; give its credentials with -H 'Authorization: …'"
+	}
 	if !findable(a) || !x.r.o.inHeader() {
 		return ""
 	}

@@ -100,6 +100,7 @@ func TestCheckUsage(t *testing.T) {
 	dir := t.TempDir()
 	broken := commandtest.WriteFile(t, dir+"/broken.json", "{")
 	known := commandtest.WriteFile(t, dir+"/known", "no/such-case\n")
+	closed := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	tests := []struct {
 		args   []string
 		status int
@@ -124,6 +125,8 @@ func TestCheckUsage(t *testing.T) {
 		{[]string{s.URL, "--known-failing", dir + "/none"}, 2, "--known-failing " + dir + "/none: "},
 		{[]string{s.URL, "--known-failing", known}, 2, "no/such-case is not there to fail"},
 		{[]string{"http://127.0.0.1:1/"}, 3, "unreachable"},
+		{[]string{closed.URL}, 3, "was answered 401; give its credentials with -H 'Authorization: …'"},
+		{[]string{"doctor", closed.URL}, 3, "was answered 401; give its credentials with -H 'Authorization: …'"},
 		{[]string{"list", "--run", "no/such-case"}, 2, `--run: "no/such-case" matches no case`},
 		{[]string{"explain", "no/such-case"}, 2, `"no/such-case" is not a case`},
 		{[]string{"report", dir + "/none"}, 2, dir + "/none: no such file or directory"},

@@ -28,7 +28,8 @@ counts, whether operations can be made to overlap, and which cases would be
 skipped for want of a flag.
 
 Exit status: 0 check can tell something; 1 the server does not do what check
-builds on, or what a flag names does not work; 2 the call is wrong; 3 the target is unreachable.`,
+builds on, or what a flag names does not work; 2 the call is wrong; 3 the target is unreachable,
+or takes no plain operation, as without its credentials (-H).`,
 		Example: `  oncehttp check doctor http://127.0.0.1:8080/payments --delay-query 'sleep={ms}'`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.examine(cmd.Context(), args[0], s) },

@@ -31,8 +31,8 @@ tables, stores that let go by number, size or age, and state that leaks from one
 it sends is said first; --max-requests and --max-effects bound it.
 
 Exit status: 0 no failure; 1 a failure, or a known failure that passes; 2 the
-call is wrong, or nothing was judged; 3 the target is unreachable, or the suite
-itself failed; 4 nothing failed, but a safety case was not decided, or the run
+call is wrong, or nothing was judged; 3 the target is unreachable, or takes no plain
+operation (a 401 wants -H), or the suite itself failed; 4 nothing failed, but a safety case was not decided, or the run
 ended by --timeout or --max-requests.`
 
 // examples are the examples of its help.
