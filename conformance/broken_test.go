@@ -14,7 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/bugs"
 )
 
-// The flags of TestBroken. Without any of them each broken server is judged in virtual time, with three seeds in CI and with
+// The flags of TestBroken. Without any of them each broken server is judged in virtual time, with two seeds in CI and with
 // one elsewhere; with more than one seed each is judged once more with its cases one by one.
 //
 // With -named it is judged by the cases that name it and by what those depend on,
@@ -22,7 +22,7 @@ import (
 //
 //	go test ./conformance -run TestBroken -args -named -seeds 20
 var (
-	seedsFlag = flag.Int("seeds", testrun.N(1, 3), "with how many seeds each broken server is judged, its cases beside each other")
+	seedsFlag = flag.Int("seeds", testrun.N(1, 2), "with how many seeds each broken server is judged, its cases beside each other")
 	namedFlag = flag.Bool("named", false, "judge by the cases that name the broken server, and by what those depend on")
 	bugFlag   = flag.String("bug", "*", "which broken servers are judged, with * for any characters")
 )

@@ -142,10 +142,17 @@ type Profile struct {
 }
 
 // Named reports whether the profile is that of one API, with facts known of it: any but Draft07 and its copies with another
-// header, which have names such as draft-07@X-Key.
+// header or other verdicts, which have names such as draft-07@X-Key and draft-07~done.
 func (p *Profile) Named() bool {
-	name, _, _ := strings.Cut(p.Name, "@")
-	return name != defaultName
+	return baseName(p.Name) != defaultName
+}
+
+// baseName returns the name of the profile of which one of this name is a copy: without what stands behind @ or ~.
+func baseName(name string) string {
+	if i := strings.IndexAny(name, "@~"); i >= 0 {
+		return name[:i]
+	}
+	return name
 }
 
 // KeptErrors returns the 4xx answers that a server of this profile keeps under the key: Stored.Client. For Draft07, Draft07Quoted and their copies
@@ -153,7 +160,7 @@ func (p *Profile) Named() bool {
 // does not: frameworks and gateways answer so, too, before any key is looked up. An API that keeps its errors so is declared by
 // p.Stored.Client = p.KeptErrors(), under another name.
 func (p *Profile) KeptErrors() []Matcher {
-	name, _, _ := strings.Cut(p.Name, "@")
+	name := baseName(p.Name)
 	if len(p.Stored.Client) > 0 || name != defaultName && name != quotedName {
 		return p.Stored.Client
 	}

@@ -125,11 +125,11 @@ func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
 
 // Amend implements [persist.Journal]. The process may die before it or after it. Times are by the clock of the process.
 func (h *handle) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
-	if h.life.step("amend") {
+	if h.step("amend") {
 		return persist.Record{}, errDead
 	}
 	amended, err := h.to.Amend(ctx, h.in(rec))
-	if h.life.step("amended") {
+	if h.step("amended") {
 		return persist.Record{}, errDead
 	}
 	return h.out(amended), h.life.heed(err)
@@ -137,11 +137,11 @@ func (h *handle) Amend(ctx context.Context, rec persist.Record) (persist.Record,
 
 // Assign implements [persist.Journal]. The process may die before it or after it. Times are by the clock of the process.
 func (h *handle) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
-	if h.life.step("assign") {
+	if h.step("assign") {
 		return persist.Record{}, errDead
 	}
 	assigned, err := h.to.Assign(ctx, h.in(rec), account)
-	if h.life.step("assigned") {
+	if h.step("assigned") {
 		return persist.Record{}, errDead
 	}
 	return h.out(assigned), h.life.heed(err)
@@ -293,7 +293,7 @@ func shift(rec persist.Record, by time.Duration) persist.Record {
 	if by == 0 {
 		return rec
 	}
-	for _, t := range []*time.Time{&rec.Created, &rec.FirstSent, &rec.NextAttempt, &rec.SendBefore, &rec.SendUntil, &rec.LeaseUntil, &rec.Finished} {
+	for _, t := range []*time.Time{&rec.Created, &rec.FirstSent, &rec.NextAttempt, &rec.SendBefore, &rec.SendUntil, &rec.LeaseUntil, &rec.DesertedUntil, &rec.OwedFrom, &rec.Finished} {
 		*t = later(*t, by)
 	}
 	if rec.Answer != nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
@@ -89,6 +90,27 @@ func TestDryRunOfForgottenDone(t *testing.T) {
 		got := commandtest.Run(t, append(append(batch, flags...), "--dry-run")...).Want(t, terminal.ExitOK)
 		if !strings.Contains(got.Err, "2 pending; "+sent+" would be sent") || strings.Contains(got.Err, `the key "idemp:o:a" is not sent: it was begun with --done; say that`) != (sent == "0") {
 			t.Errorf("%v: %q", flags, got.Err)
+		}
+	}
+}
+
+// TestDraftOfOtherMethods: a PUT or DELETE counts as protected by its key under the default profile, also with --done or --already-done: it is sent again after a lost
+// answer, without a warning.
+func TestDraftOfOtherMethods(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{nil, {"--done", "/status=ok"}, {"--already-done", "409"}} {
+		var sends atomic.Int32
+		s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if sends.Add(1) == 1 {
+				panic(http.ErrAbortHandler)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"status":"ok"}`))
+		})
+		batch := commandtest.Fast("batch", commandtest.WriteFile(t, "in.csv", "id\na\n"), "--url", s.URL, "--method", "PUT", "--key", "o:{id}")
+		got := commandtest.Run(t, append(batch, flags...)...).Want(t, terminal.ExitOK)
+		if s.Sends.Load() != 2 || strings.Contains(got.Err, "does not list") {
+			t.Errorf("%v: %d sends; %s", flags, s.Sends.Load(), got.Err)
 		}
 	}
 }
