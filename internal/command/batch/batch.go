@@ -225,6 +225,9 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 		return err
 	}
 	b.session = ses
+	if b.sender, err = session.SenderOf(ctx, ses, cfg); err != nil {
+		return errors.Join(err, ses.Close())
+	}
 	if err := f.asBefore(ctx, ses, b.survey.origin, cfg.Profile, true); err != nil {
 		return errors.Join(err, ses.Close())
 	}

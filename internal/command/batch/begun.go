@@ -60,8 +60,8 @@ func (f *batchFlags) asBegun(ctx context.Context, ses *session.Session, origin s
 		if err != nil || rec.Origin != origin {
 			continue
 		}
-		if header := session.KeyHeaderOf(&rec); header != "" && f.KeyHeader == "" {
-			return fmt.Errorf("journal %s: it was begun with --key-header %s; say that again, or --key-header with another name, on purpose", ses.Place.Name, header)
+		if header := session.KeyHeaderOf(&rec); header != "" && !f.newJournal && !strings.EqualFold(header, f.KeyHeader) {
+			return fmt.Errorf("journal %s: it was begun with --key-header %s; say that again, or --key-header with another name and --new-journal, on purpose", ses.Place.Name, header)
 		}
 		if flag := forgottenFlag(used.Name, rec.Profile); flag == "" {
 			own = true

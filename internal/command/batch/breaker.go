@@ -136,7 +136,7 @@ func (b *breaker) end(l *results.Line) {
 		b.trip(&stoppedError{fmt.Sprintf("stopped: the keys of %s one after the other stand for other requests, so that the file or the call may be a wrong one", words.Count(b.taken, "row")), flagged})
 		return
 	}
-	if l.Source == results.SourceName(oncehttp.SourceJournal) || l.Attempts == 0 {
+	if l.Idle || l.Source == results.SourceName(oncehttp.SourceJournal) || l.Attempts == 0 {
 		return
 	}
 	g := results.Group{Result: l.Result, Status: l.Status}

@@ -47,7 +47,6 @@ type dryRunLine struct {
 // dryRun predicts the effects of a run, by the journal as it stands.
 type dryRun struct {
 	*batch
-	sender  *session.Sender // the run's client
 	classes map[results.Class]int
 	totals  results.Totals
 	later   int // pending rows not yet due

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/acts"
 	"github.com/oncehttp/oncehttp/internal/command/forgotten"
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/place"
@@ -29,6 +30,7 @@ type batch struct {
 	session *session.Session
 	streams terminal.Streams
 	bar     *progress
+	sender  *session.Sender // this run's client, to tell which operations it may send
 	breaker *breaker
 	made    results.Made
 	wire    *wire // nil: there are few workers
@@ -268,6 +270,9 @@ func (b *batch) anyUnfinished(ctx context.Context) (bool, error) {
 func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation))
 	wait := time.Until(rec.NextAttempt)
+	if err == nil && b.sender.Lacks(&rec).Need != acts.Nothing {
+		return results.Line{}, false // nothing would be sent after the wait, and Do says why
+	}
 	if err != nil || rec.State != persist.StatePending || rec.NextAttempt.IsZero() || wait <= 0 {
 		return results.Line{}, false
 	}
@@ -317,6 +322,7 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	}
 	b.flags.Declines.Unseen(&l)
 	b.flags.ExplainHeld(&l)
+	l.Idle = l.Attempts == 0
 	begun := b.recallStanding(ctx, key, &l)
 	if text := session.Lesson(b.plan.profile, err, begun); text != "" && l.Error != nil {
 		l.Error.Message, l.Unread = l.Error.Message+"; "+text, true

@@ -105,7 +105,11 @@ func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results
 		return "" // the line stays as it is
 	}
 	l.Contradicted(&rec)
-	if l.CountWhole(&rec); !l.IsOfRecord() { // this run has sent the row itself
+	if l.CountWhole(&rec); l.Idle && l.Result == results.Unknown && rec.State == persist.StatePending { // this run lacks something for it
+		l.TakeRecord(&rec)
+		return rec.Profile
+	}
+	if !l.IsOfRecord() { // this run has sent the row itself
 		return rec.Profile
 	}
 	kept := l.IsKeptBack()

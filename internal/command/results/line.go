@@ -60,6 +60,7 @@ type Line struct {
 
 	open       bool      // a --declined names a word that leaves the end open, such as pending
 	unreadable bool      // see unreadable
+	Idle       bool      `json:"-"` // this run has attempted nothing for it
 	Untouched  bool      `json:"-"` // the end of the client came before the row was compared with the operation under its key
 	Requests   int       `json:"-"` // handed to the network for it by this run: see Made
 	Exit       int       `json:"-"`

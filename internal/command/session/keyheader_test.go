@@ -67,13 +67,14 @@ func TestBatchKeyHeader(t *testing.T) {
 	s.expect(t, "X-Request-Id: idemp:o:a", "X-Request-Id: idemp:o:b")
 
 	j := file + ".oncehttp.db"
-	forgotten := "oncehttp: journal " + j + ": it was begun with --key-header X-Request-Id; say that again, or --key-header with another name, on purpose"
+	forgotten := "oncehttp: journal " + j + ": it was begun with --key-header X-Request-Id; say that again, or --key-header with another name and --new-journal, on purpose"
 	commandtest.Run(t, batch...).Usage(t, forgotten)
 	commandtest.Run(t, append(batch, "--profile", "stripe")...).Usage(t, forgotten)
 
-	got := commandtest.Run(t, append(batch, "--key-header", "X-Idempotency-Key")...).Want(t, terminal.ExitUnknown)
+	commandtest.Run(t, append(batch, "--key-header", "X-Request")...).Usage(t, forgotten)
+	got := commandtest.Run(t, append(batch, "--key-header", "X-Idempotency-Key", "--new-journal")...).Want(t, terminal.ExitUnknown)
 	for _, l := range got.Lines(t) {
-		if l.Result != results.Unknown || l.Sends != 0 || !strings.HasSuffix(l.Why(), ": it was begun with --key-header X-Request-Id; say that again, or finish it with oncehttp journal resume") {
+		if l.Result != results.Unknown || l.Sends != 1 || !strings.HasSuffix(l.Why(), ": it was begun with --key-header X-Request-Id; say that again, or finish it with oncehttp journal resume") {
 			t.Errorf("row %d: %+v: %s", l.Row, l, l.Why())
 		}
 	}
