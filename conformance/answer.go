@@ -55,6 +55,7 @@ func (a *answer) String() string {
 	}
 	text := fmt.Sprint(a.status)
 	switch a.kind {
+	// the status alone says these
 	case done, refused, broken:
 	default:
 		text += " (" + string(a.kind) + ")"
@@ -71,8 +72,9 @@ func (a *answer) String() string {
 // names reports whether the answer has an id or a Location that tells effects apart.
 func (a *answer) names() bool { return a.id != "" || a.place != "" }
 
-// sameOutcome reports whether two answers are about the same effect. It compares their ids, or else their Locations; "already done" agrees with any
-// other. known is false if they have no name in common: same is then true, so that a difference is only reported with proof.
+// sameOutcome reports whether two answers are about the same effect. It compares their ids, or else their Locations; "already done" names nothing of
+// its own and agrees with any other. known is false if they have no name in common: same is then true, so that a difference is only reported with
+// proof.
 func sameOutcome(a, b *answer) (same, known bool) {
 	if a.kind == alreadyDone || b.kind == alreadyDone {
 		return true, true
@@ -104,9 +106,9 @@ func (r *runner) read(a *answer) {
 	}
 }
 
-// classify returns the meaning of an answer: by the profile's matchers, else by its status, where 303 is a success like 2xx. 409, 423, 425 and 429
-// count as "in progress" under every profile, so that the suite waits and asks again; a case of its own checks whether the profile declares that
-// status.
+// classify returns the meaning of an answer: by the profile's matchers, of which the first list that fits counts, else by its status, where 303 is a
+// success like 2xx. 409, 423, 425 and 429 count as "in progress" under every profile, so that the suite waits and asks again; a case of its own
+// checks whether the profile declares that status.
 func classify(p *profile.Profile, a *answer) kind {
 	for _, m := range []struct {
 		list []profile.Matcher
@@ -158,8 +160,8 @@ func matches(m *profile.Matcher, a *answer) bool {
 	return found && slices.Contains(m.Equals, text)
 }
 
-// hasWord reports whether one of the values contains one of the words, without regard to case.
-// Without words it reports whether there is a value.
+// hasWord reports whether one of the values has one of the words as a whole word, without regard to case. Without words it reports whether there is a
+// value.
 func hasWord(values, words []string) bool {
 	if len(words) == 0 {
 		return len(values) > 0

@@ -48,6 +48,7 @@ func boundCases() []Case {
 func longestAccepted(x *trial) {
 	limit := x.r.keyBytesMax()
 	op := x.newOperation()
+	// then every other case has tried this length already
 	if limit <= len(op.key) {
 		x.skip("the profile's longest key, %d bytes, is no longer than those that every case sends", limit)
 		return
@@ -56,7 +57,7 @@ func longestAccepted(x *trial) {
 	last := func(end string) *operation {
 		return x.newOperation().with(func(dup *operation) {
 			dup.key = long + end
-			dup.fill(x.r)
+			dup.fill(x.r) // puts the key into the body and the query, too, where the target wants it there
 		})
 	}
 	one, two := last("1"), last("2")
@@ -78,8 +79,8 @@ func longestAccepted(x *trial) {
 	x.wantFirst(one, first, x.again(one, "the repeat of the first"), "")
 }
 
-// tooLong sends a key of 5,000 bytes: it must be refused without an effect, or protect like
-// any other key. A closed connection is a refusal, too.
+// tooLong sends a key of 5,000 bytes: it must be refused without an effect, or protect like any other key. A closed connection is a refusal, too.
+// spelled sets the value of the key's header only.
 func tooLong(x *trial) {
 	op := x.newOperation()
 	op = spelled(op, encode(x.r.o.Profile, op.key+strings.Repeat("k", 5000-len(op.key))))
@@ -124,9 +125,10 @@ func invalidIs4xx(x *trial) {
 	}
 }
 
-// invalidNotExecuted sends each of oddKeys, and repeats the accepted ones: a key that the
-// server drops protects nothing, and the repeat shows it. Refused ones must have no effect.
+// invalidNotExecuted sends each of oddKeys, and repeats the accepted ones: a key that the server drops protects nothing, and the repeat shows it.
+// Refused ones must have no effect. An accepted one that is refused the second time had its one effect, and is fine.
 func invalidNotExecuted(x *trial) {
+	// only the number of values counts here: each is built anew around the key of its operation
 	for i := range oddKeys("") {
 		op := x.newOperation()
 		odd := oddKeys(op.key)[i]

@@ -44,7 +44,8 @@ func (b *round) keptOut() bool {
 
 // bursts plays as many rounds as Options.Rounds says, each with many duplicates of one new operation sent at once. It ends early if a round shows
 // more than one effect or outcome. Rounds that a rate limit kept out (keptOut) do not count; after burstLimited of them it gives up. If a round is
-// slow, the next ones are played beside each other, lanes of them at a time. narrow counts the later rounds, which have fewer duplicates.
+// slow, the next ones are played beside each other, lanes of them at a time. narrow counts the later rounds, which have fewer duplicates. The effects
+// of an operation that was never sent are asked for first, to see whether any can be counted.
 func bursts(x *trial) {
 	if _, ok := x.effects(x.newOperation().ref); !ok { // effects cannot be counted
 		return
@@ -96,8 +97,8 @@ func (x *trial) rounds(from, lanes int) []*round {
 	return all
 }
 
-// countRounds returns the effects of each round so far, parallel to rounds; -1 means none yet, or no counter, so that judgeRound does not judge by
-// it. It registers a claim (a first count, compared with another one at the end of the case) for each, for late effects.
+// countRounds returns the effects of each round so far, parallel to rounds; -1 means none yet (an effect may come late), or no counter, so that
+// judgeRound does not judge by it. It registers a claim (a first count, compared with another one at the end of the case) for each, for late effects.
 func (x *trial) countRounds(rounds []*round) []int {
 	counts := make([]int, len(rounds))
 	if x.counts() {

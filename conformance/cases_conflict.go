@@ -106,7 +106,7 @@ func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 		x.wantOrHarm(lost, !same, "a refusal", "the first request's %s", answered)
 		return
 	}
-	n, ok := x.settledEffects(other.ref, 1)
+	n, ok := x.settledEffects(other.ref, 1) // it waits a moment for a first effect
 	if !ok {
 		return
 	}
@@ -166,8 +166,8 @@ func conflictShape(x *trial, _, _ *operation, _, answered *answer) {
 	x.wantShape(answered)
 }
 
-// wantShape checks that a program can read a refusal: problem details, a link, or the
-// profile's own form. A miss is a warning.
+// wantShape checks that a program can read a refusal: problem details, a link, or an answer that the profile describes, so that its clients know it.
+// A miss is a warning.
 func (x *trial) wantShape(a *answer) {
 	for _, link := range a.header.Values("Link") {
 		if strings.Contains(link, "describedby") {
@@ -221,6 +221,7 @@ func lateDifference(x *trial) {
 		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", other)
 		return
 	}
+	// a success with a name of its own was executed: the count of effects judges that
 	x.want(other.kind != done || known && !same, "a refusal", "%s", other)
 	x.wantEffects(op, 1, "both, which differ in one byte")
 }
@@ -273,6 +274,7 @@ func equality(x *trial, vary func([]byte) ([]byte, []byte, bool)) {
 	if !x.atMost(op, 1, n, "both spellings") {
 		return
 	}
+	// without names it is true: there was one effect at most, so a success is the first one's
 	same, _ := sameOutcome(first, second)
 	switch {
 	case second.outcome() && same:
@@ -284,8 +286,8 @@ func equality(x *trial, vary func([]byte) ([]byte, []byte, bool)) {
 	}
 }
 
-// respell returns the body, and the same object with its members in the opposite order and
-// other white space. False: it is no object with two members at least.
+// respell returns the body, and the same object with its members in the opposite order (by the place of each name in the text) and other white space.
+// False: it is no object with two members at least.
 func respell(body []byte) (first, second []byte, ok bool) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || len(members) < 2 {

@@ -27,9 +27,9 @@ func faultCases() []Case {
 	}
 }
 
-// correctedBody sends a broken body twice, then the whole body under the same key. The last
-// answer is an observation. The case fails if the server stays "in progress", or if both
-// bodies together have more than one effect.
+// correctedBody sends a broken body twice, then the whole body under the same key. The last answer is an observation. The case fails if the server
+// stays "in progress", or if both bodies together have more than one effect, or any effect without a success. "In progress" from a limit on the rate
+// of requests (throttled) says nothing of the key.
 func correctedBody(x *trial) {
 	op := x.newOperation()
 	bad := op.with(func(dup *operation) { dup.body = op.body[:len(op.body)-1] })
@@ -60,8 +60,8 @@ func correctedBody(x *trial) {
 	}
 }
 
-// unauthorised sends an operation without its credential. If that is refused, it sends the
-// same with it: the key must still be free. Otherwise the case is skipped.
+// unauthorised sends an operation without its credential. If that is refused, it sends the same with it: the key must still be free, and the success
+// no replay. count turns the success into the number of effects to expect, 1 or 0. Otherwise the case is skipped.
 func unauthorised(x *trial) {
 	op := x.newOperation()
 	refusal := x.do(op.with(func(dup *operation) { dup.anonymous = true }), "without the credential")
@@ -110,6 +110,7 @@ func storeOutage(x *trial) {
 	}
 	again := x.resolve(op, "after the outage")
 	x.wantOutcome(again, "the outcome after the outage", "%s", again)
+	// with more it has failed open, and one effect cannot be expected
 	if n <= 1 && again.outcome() && x.counts() {
 		x.wantEffects(op, 1, "its reference, after the outage")
 	}

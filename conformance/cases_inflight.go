@@ -111,6 +111,7 @@ func converges(x *trial, v *overlap) {
 		}
 	}
 	again := x.again(v.op, "after all of them")
+	// a replayed "in progress" was stored in place of the outcome, and fails below
 	if again.kind == busy && !again.replayed {
 		x.skip("the key does not resolve; inflight/leaves-no-trap judges that")
 		return
@@ -137,6 +138,7 @@ func statusOrWait(x *trial, v *overlap) {
 		x.should(known || !v.leader.names() || a.kind == alreadyDone, "to be told to wait, or the leader's outcome", "%s, which does not say what it is about", a)
 		return
 	}
+	// a lone 429 is the server's word for "in progress"; after others in the run it is taken for a rate limit
 	if x.r.limited(a) && x.r.throttled.Load() > 0 {
 		x.inconclusive("the duplicate met the limit on the rate of requests: %s", a)
 		return
@@ -163,8 +165,8 @@ func inProgressStatuses(p *profile.Profile) string {
 	return text + " as the profile spells it"
 }
 
-// hint returns the wait that an answer asks for, by the profile's hints or Retry-After. False:
-// it asks for none that can be read.
+// hint returns the wait that an answer asks for, by the profile's hints, tried in order, or else Retry-After: a number in the hint's unit, or an HTTP
+// date. False: it asks for none that can be read.
 func hint(p *profile.Profile, a *answer) (time.Duration, bool) {
 	hints := p.RetryAfter
 	if len(hints) == 0 {
@@ -192,7 +194,8 @@ func hint(p *profile.Profile, a *answer) (time.Duration, bool) {
 	return 0, false
 }
 
-// retryAfterSane checks that the server tells a duplicate a sensible time to wait: at most ten times the duration of the work, or five seconds.
+// retryAfterSane checks that the server tells a duplicate a sensible time to wait: at most ten times the duration of the work, or five seconds if
+// that is longer.
 func retryAfterSane(x *trial, v *overlap) {
 	told := v.rejected()
 	if told == nil {
@@ -211,7 +214,8 @@ func retryAfterSane(x *trial, v *overlap) {
 // waitMax is the longest wait that the suite follows.
 const waitMax = 5 * time.Second
 
-// retryAfterHonoured waits as long as a duplicate was told, and sends it again. Then it must get the outcome, and not be told to wait once more.
+// retryAfterHonoured waits as long as a duplicate was told, and sends it again. A wait over waitMax would be too long for a run, and skips the case.
+// Then it must get the outcome, and not be told to wait once more.
 func retryAfterHonoured(x *trial, v *overlap) {
 	told := v.rejected()
 	if told == nil {
@@ -228,8 +232,8 @@ func retryAfterHonoured(x *trial, v *overlap) {
 	x.wantOrHarm(stuck, again.kind != busy, "the outcome", "%s after %v", again, wait)
 }
 
-// inflightOtherBody sends another body under the leader's key while the leader runs: it must
-// not be executed, and the leader's outcome stays.
+// inflightOtherBody sends another body under the leader's key while the leader runs: it must not be executed, and the leader's outcome stays. It may
+// be told to wait: the server need not compare bodies yet.
 func inflightOtherBody(x *trial) {
 	var other *operation
 	v, ok := x.overlapped(func(op *operation) []*operation {
@@ -258,6 +262,7 @@ func refusalNotConfirmed(x *trial) {
 		case v.leader.outcome():
 			x.skip("an operation cannot be slow and be refused (--delay-query with --fail-query): it was answered %s", v.leader)
 			return
+		// a leader told to wait is not refused yet: it came second, and shows nothing
 		case v.leader.kind != busy && proved:
 			a := v.followers[0]
 			x.wantOrHarm(lost, !a.outcome(), "to be told to wait, or the refusal", "%s, and the request itself %s", a, v.leader)

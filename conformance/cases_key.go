@@ -41,6 +41,7 @@ func missingKeyCases() []Case {
 			Rule:   "Keys that differ in case are two keys.",
 			Impact: "With base64 keys, one customer's order now and then answers another's.",
 			run: func(x *trial) {
+				// apart returns the number of pairs that the target took
 				if x.apart([][2]string{{"Abc", "aBC"}, {"KEY", "key"}}) == 0 {
 					x.inconclusive("every key of this kind was refused, which does not tell whether two of them are kept apart")
 				}
@@ -104,7 +105,8 @@ func alikeKeyCases() []Case {
 	}
 }
 
-// keyMissing sends an operation without a key. It may be executed or refused; a refusal should be 400, readable by programs, and without an effect.
+// keyMissing sends an operation without a key. It may be executed or refused; a refusal should be 400, readable by programs (wantShape), and without
+// an effect.
 func keyMissing(x *trial) {
 	op := x.newOperation().with(func(dup *operation) { dup.keyless = true })
 	a := x.do(op, "without a key")
@@ -123,8 +125,8 @@ func keyMissing(x *trial) {
 	}
 }
 
-// missingNotMerged sends the same body twice without a key: both must be executed, or both
-// refused. The second comes from the second caller if there is one.
+// missingNotMerged sends the same body twice without a key: both must be executed, or both refused. The second comes from the second caller if there
+// is one. Both have the same reference, so that a right server counts two effects of it.
 func missingNotMerged(x *trial) {
 	stranger := x.strangerServed()
 	op := x.newOperation().with(func(dup *operation) { dup.keyless = true })
@@ -176,8 +178,8 @@ func emptyNotShared(x *trial) {
 	x.notShared(`""`, stranger, known)
 }
 
-// notShared sends one key value with two bodies, the second as the second caller if stranger
-// is true. known reports whether a refusal is one for a key of another request.
+// notShared sends one key value with two bodies, the second as the second caller if stranger is true. known reports whether a refusal is one for a
+// key of another request: then this value is one key for all.
 func (x *trial) notShared(line string, stranger bool, known func(*answer) bool) {
 	empty := func(dup *operation) { dup.key, dup.lines = "", []string{line} }
 	op, other := x.newOperation().with(empty), x.newOperation().with(empty)
@@ -204,8 +206,8 @@ func (x *trial) notShared(line string, stranger bool, known func(*answer) bool) 
 	}
 }
 
-// mismatchAnswer returns a function that recognizes this server's refusal of a key of another
-// request. An empty key with such a refusal was used before, perhaps in an earlier run.
+// mismatchAnswer returns a function that recognizes this server's refusal of a key of another request. An empty key with such a refusal was used
+// before, perhaps in an earlier run. An answer is such a refusal by the profile, or if it equals, in status and body, one that is provoked here.
 func (x *trial) mismatchAnswer() func(*answer) bool {
 	op := x.newOperation()
 	x.do(op, "to learn how a mismatch is refused")
@@ -220,6 +222,7 @@ func (x *trial) mismatchAnswer() func(*answer) bool {
 func (x *trial) apart(pairs [][2]string) (taken int) {
 	for _, pair := range pairs {
 		base := x.newOperation().key
+		// the base is cut so that no key gets longer than the profile allows
 		limit := x.r.keyBytesMax() - max(len(pair[0]), len(pair[1]))
 		base = base[:max(min(len(base), limit), 0)]
 		keys := [2]string{glue(base, pair[0]), glue(base, pair[1])}
@@ -307,7 +310,8 @@ func headerNameCase(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// hostile sends an operation with an unusual key. The target must refuse the key, or protect the operation as with any other.
+// hostile sends an operation with an unusual key. The target must refuse the key, or protect the operation as with any other. A server error only
+// warns: the key is unusual.
 func (x *trial) hostile(op *operation) {
 	a := x.do(op, "a name that means something")
 	switch a.kind {
@@ -325,9 +329,8 @@ func (x *trial) hostile(op *operation) {
 	}
 }
 
-// firstCharacter sends keys that begin with a digit and with a letter, each twice: both kinds
-// get the same verdicts. Some servers read the first character as the type of a structured
-// field.
+// firstCharacter sends keys that begin with a digit and with a letter, each twice: both kinds get the same answers, in kind. A profile that quotes
+// keys makes the first character a quote, so that there is nothing to try. Some servers read the first character as the type of a structured field.
 func firstCharacter(x *trial) {
 	if x.r.o.Profile.Encoding == profile.SFString || x.r.o.handsOutKeys() {
 		x.skip("the profile quotes keys, or the server hands them out")

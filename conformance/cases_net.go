@@ -99,6 +99,7 @@ func (x *trial) aborted(check func(op *operation, hold time.Duration, again *ans
 		l.write(0)
 		x.enteredOr(gate, hold/4)
 		l.leave(false) // by FIN, not RST
+		// so that the server has seen it
 		x.pause(hold / 8)
 		soon := x.launch(op, "retry", "at once")
 		if gate.entered != nil {
@@ -131,8 +132,8 @@ func (x *trial) enteredOr(g *gate, d time.Duration) {
 }
 
 // responseLost leaves after the effect and before the answer, then sends the operation again: the retry gets the outcome, and there is one effect. If
-// the first request had no effect it tries again with a longer work (hold). gate holds the operation at work in the suite's own handler; for another
-// server gate.entered is nil, and only the time tells when it is at work.
+// the first request had no effect it tries again with a longer work (hold): the function returns false for that, true at the end of the case. gate
+// holds the operation at work in the suite's own handler; for another server gate.entered is nil, and only the time tells when it is at work.
 func responseLost(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -176,9 +177,9 @@ func truncated(x *trial) {
 		l.load(op, f)
 		l.note = "half of the body, then it leaves"
 		l.write(max(l.headOnly()/2, 1)) // all but half of the body
-		x.pause(10 * time.Millisecond)
-		l.leave(false) // by FIN, not RST
-		x.pause(20 * time.Millisecond)
+		x.pause(10 * time.Millisecond)  // so that the server has begun to read
+		l.leave(false)                  // by FIN, not RST
+		x.pause(20 * time.Millisecond)  // and has seen the end
 		again := x.resolve(op, "the whole request")
 		if !x.wantOrHarm(unresolved(again), again.kind == done, "success", "%s", again) {
 			return // a second key would be waited for as long
@@ -202,9 +203,9 @@ func truncatedRepeat(x *trial) {
 		l.load(op, f)
 		l.note = "half of the repeat, then it leaves"
 		l.write(max(l.headOnly()/2, 1)) // all but half of the body
-		x.pause(10 * time.Millisecond)
-		l.leave(false) // by FIN, not RST
-		x.pause(20 * time.Millisecond)
+		x.pause(10 * time.Millisecond)  // so that the server has begun to read
+		l.leave(false)                  // by FIN, not RST
+		x.pause(20 * time.Millisecond)  // and has seen the end
 		resolved := x.wantFirst(op, first, x.resolve(op, "the whole repeat"), " after half of it")
 		x.wantEffects(op, 1, "its reference")
 		if !resolved {
@@ -221,7 +222,7 @@ func slowUpload(x *trial) {
 	defer l.close()
 	l.load(op, withLength)
 	l.note = "a slow upload"
-	l.write(l.headOnly() / 2) // all but half of the body
+	l.write(l.headOnly() / 2) // all but half of the body; headOnly is the length of the unwritten body
 	x.pause(30 * time.Millisecond)
 	quick := x.launch(op, "quick", "overtakes")
 	select {
@@ -238,8 +239,8 @@ func slowUpload(x *trial) {
 	x.onceIf(resolved, op, "its reference")
 }
 
-// resetOrFin leaves right after the request, once by FIN and once by RST, and sends it again:
-// the retry gets the outcome, and there is one effect.
+// resetOrFin leaves right after the request, once by FIN and once by RST, and sends it again: the retry gets the outcome, and there is one effect.
+// The pauses let the server see the end, and a second effect come.
 func resetOrFin(x *trial) {
 	for _, reset := range []bool{false, true} {
 		op := x.newOperation()
@@ -259,8 +260,8 @@ func resetOrFin(x *trial) {
 	}
 }
 
-// onceIf checks for one effect of op if its key has resolved (a repeat got the outcome), else for one at most. what names the operation in the
-// report.
+// onceIf checks for one effect of op if its key has resolved (a repeat got the outcome), else for one at most: without an outcome there may be none.
+// what names the operation in the report.
 func (x *trial) onceIf(resolved bool, op *operation, what string) {
 	if resolved {
 		x.wantEffects(op, 1, what)
@@ -296,7 +297,8 @@ func framingCases() []Case {
 	}
 }
 
-// expectContinue sends an operation with Expect: 100-continue, and repeats it without. That is the same request.
+// expectContinue sends an operation with Expect: 100-continue, and repeats it without. That is the same request. A server may refuse expectations
+// with 417. pastLimit sends again after a rate limit. setup ends the case unless the first request succeeds.
 func expectContinue(x *trial) {
 	op := x.newOperation()
 	told := false
@@ -323,7 +325,7 @@ func expectContinue(x *trial) {
 }
 
 // chunkedEquals sends an operation with a Content-Length, and repeats it chunked. That is the same request. A server that takes no chunked body at
-// all is skipped.
+// all is skipped: it says so by 411 (Length Required), or fails with one under a fresh key, too.
 func chunkedEquals(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -344,8 +346,8 @@ func (x *trial) takesChunked() bool {
 	return x.doFramed(x.newOperation(), chunked, "chunked, under a key of its own").outcome()
 }
 
-// keepAlive sends an operation three times on one connection, and once on another. Each repeat gets the first outcome. If the server closes the
-// connection, the report says so, and only the repeat on the other one is judged.
+// keepAlive sends an operation three times on one connection, and once on another. Each repeat gets the first outcome. untilBy repeats an answer "in
+// progress", pastLimit one of a rate limit. If the server closes the connection, the report says so, and only the repeat on the other one is judged.
 func keepAlive(x *trial) {
 	op := x.newOperation()
 	l := x.dial("kept")

@@ -54,8 +54,8 @@ func (x *trial) onceElsewhere(flag string, change func(*operation)) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// onceByOtherMethod sends an operation with another method twice: Options.OtherMethod, or
-// PATCH or PUT if the profile has keys for it and the target serves it.
+// onceByOtherMethod sends an operation with another method twice: Options.OtherMethod, or PATCH or PUT if the profile has keys for it and the target
+// serves it. The usual method is left out: other cases try it.
 func onceByOtherMethod(x *trial) {
 	methods := []string{http.MethodPatch, http.MethodPut}
 	if x.r.o.OtherMethod != "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // outcomeCases returns the cases about a first request that fails: whether its answer is stored, and whether its key can be used again. A case is
-// skipped if the target lacks one of its Needs, or if a case in After has failed.
+// skipped if the target lacks one of its Needs, or if a case in After has failed. resolvesAfter and storedOrNot send the repeat and judge its answer.
 func outcomeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	marked := append([]string{"replay/not-marked-when-first"}, after...) // they read the mark
@@ -68,7 +68,8 @@ func outcomeCases() []Case {
 
 // resolvesAfter sends op again after its failure, until the answer is final, for Options.Settle at most. A replay, a fresh execution, or the same
 // failure is right; so is a refusal of the key for ever (poisoned), if the profile declares it. effects checks the effects by then. If the operation
-// did not fail, the case is inconclusive.
+// did not fail, the case is inconclusive. while repeats as long as the answer is open (in progress, or missing); two closed connections are the same
+// crash again, and end it (closedAgain).
 func (x *trial) resolvesAfter(op *operation, failed *answer, effects func(op *operation, failed, again *answer) bool) {
 	if failed.kind == done || failed.kind == busy {
 		x.inconclusive("the operation was to fail (--fail-query, --crash-query) and was answered %s", failed)
@@ -127,9 +128,9 @@ func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	}
 }
 
-// countFailed checks the effects of an operation that failed and was repeated: one at most,
-// and one if the repeat is a success. A stored error in the form of a success confirms an
-// effect that never was. It returns false if a check failed, or nothing could be counted.
+// countFailed checks the effects of an operation that failed and was repeated: one at most, and one if the repeat is a success. A stored error in the
+// form of a success confirms an effect that never was: so without a counter a success fails if it is a replay, or has the body of the failure. It
+// returns false if a check failed, or nothing could be counted.
 func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 	if !x.counts() {
 		same := len(again.body) > 0 && bytes.Equal(again.body, failed.body)
@@ -153,7 +154,7 @@ func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 
 // errorFate returns the fate of an error under its key: kept, run again, or stuck. It tells a stored error from a second one by the mark of a replay,
 // or by a body that differs between executions: whether bodies differ it learns from the same operation under another key. known is false, and fate
-// "", if they look the same. A 503 is asked for several times.
+// "", if they look the same. A 503 is asked for several times: a right server may answer it to any request, before its work.
 func (x *trial) errorFate(op *operation, first, again *answer) (fate string, known bool) {
 	switch {
 	case again.replayed:
@@ -179,7 +180,7 @@ func (x *trial) errorFate(op *operation, first, again *answer) (fate string, kno
 			dup.key, dup.ref = fresh.key, fresh.ref
 			dup.fill(x.r)
 		}), "the same under another key, to compare")
-		plain := func(a *answer, ref string) string { return strings.ReplaceAll(string(a.body), ref, "") }
+		plain := func(a *answer, ref string) string { return strings.ReplaceAll(string(a.body), ref, "") } // a body that quotes its own reference does not differ by that
 		differs = plain(control, fresh.ref) != plain(first, op.ref) && control.status == first.status
 		if first.status != http.StatusServiceUnavailable {
 			break
@@ -203,8 +204,8 @@ func (x *trial) declared4xx(first *answer) profile.Fact {
 // declared5xx returns the profile's statement on server errors (5xx): whether the API stores them for repeats.
 func (x *trial) declared5xx(*answer) profile.Fact { return x.r.o.Profile.Stored.ServerError }
 
-// transientNotPinned makes an operation fail with 429 and with 503, and repeats it: it must be
-// run again, unless the profile declares that server errors are stored.
+// transientNotPinned makes an operation fail with 429 and with 503, and repeats it: it must be run again, unless the profile declares that server
+// errors are stored. A repeat that is put off (a 503 before any work) is sent again, putOffTries times at most.
 func transientNotPinned(x *trial) {
 	for _, status := range []int{429, 503} {
 		if status == 503 && x.r.o.Profile.Stored.ServerError == profile.Yes {
@@ -236,7 +237,7 @@ func transientNotPinned(x *trial) {
 }
 
 // crashEffect makes the handler crash after its effect, and repeats the operation. It records whether the repeat is executed, held or answered,
-// without a judgement.
+// without a judgement: after a crash no server can know whether the effect happened.
 func crashEffect(x *trial) {
 	op := x.newOperation()
 	x.r.steering.crash(op, true) // after the effect, where the suite decides that

@@ -66,8 +66,8 @@ func overlapCases() []Case {
 }
 
 // aroundCompletion sends one duplicate after the other from aroundSpread before to aroundSpread after the end of a slow operation. There must be one
-// effect and one outcome. The try is made again if the operation was not slow enough to meet any. gate holds the operation at work in the suite's own
-// handler; for another server gate.entered is nil, and only the time tells when it is at work.
+// effect and one outcome. The try is made again if the operation was not slow enough to meet any, or was not the first to arrive (overtaken). gate
+// holds the operation at work in the suite's own handler; for another server gate.entered is nil, and only the time tells when it is at work.
 func aroundCompletion(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -106,11 +106,11 @@ func aroundCompletion(x *trial) {
 // is widely taught.
 const longHold = 5 * time.Second
 
-// longWork sends a duplicate after five seconds (longHold) of an operation that takes a little longer. It must not be executed, although a lock with
-// a lifetime of five seconds, a usual one, would be over by then. gate holds the operation at work in the suite's own handler; for another server
-// gate.entered is nil, and only the time tells when it is at work.
+// longWork sends a duplicate after five seconds (longHold) of an operation that takes a little longer. It must not be executed (sameOrTwice: another
+// outcome is a second effect), although a lock with a lifetime of five seconds, a usual one, would be over by then. gate holds the operation at work
+// in the suite's own handler; for another server gate.entered is nil, and only the time tells when it is at work.
 func longWork(x *trial) {
-	hold := min(longHold+longHold/10, x.r.o.AnswerTimeout*3/4)
+	hold := min(longHold+longHold/10, x.r.o.AnswerTimeout*3/4) // so that the answer comes within the time for one
 	op := x.newOperation()
 	gate := x.r.steering.hold(op, hold)
 	defer gate.release()
@@ -134,7 +134,7 @@ func longWork(x *trial) {
 }
 
 // followerLeaves lets duplicates of a slow operation hang up while it is at work. The operation and the duplicate that stays must get one outcome,
-// with one effect.
+// with one effect. False tries again with longer work: the operation was overtaken by a duplicate, or was not slow.
 func followerLeaves(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -177,8 +177,8 @@ func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *a
 	return lead.wait(), after.wait()
 }
 
-// leaderLeaves lets the first client leave during the work, with a duplicate waiting: the key
-// resolves, all outcomes are one, and there is one effect.
+// leaderLeaves lets the first client leave during the work, with a duplicate waiting: the key resolves, all outcomes are one, and there is one
+// effect. If the leader may not have left during the work (during is false), it tries again with longer work.
 func leaderLeaves(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -197,8 +197,9 @@ func leaderLeaves(x *trial) {
 }
 
 // leftBehind sends a slow request (the leader), then a duplicate, and lets the leader's client hang up. told is the answer to the duplicate. during
-// is false if the leader may have been answered before it left, or may have left before the duplicate arrived: the try shows nothing then. gate holds
-// the operation at work in the suite's own handler; for another server gate.entered is nil, and only the time tells when it is at work.
+// is false if the leader may have been answered before it left, or may have left before the duplicate arrived: the try shows nothing then. A status
+// that has begun to arrive counts as an answer. gate holds the operation at work in the suite's own handler; for another server gate.entered is nil,
+// and only the time tells when it is at work.
 func (x *trial) leftBehind(op *operation, hold time.Duration) (told *answer, during bool) {
 	gate := x.r.steering.hold(op, hold)
 	defer gate.release()

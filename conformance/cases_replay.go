@@ -117,8 +117,8 @@ func replayAnswered(x *trial) {
 	x.wantFirst(op, first, again, where)
 }
 
-// otherCarrier returns the name of another header under which the server honours keys; "" if
-// it finds none. Clients without that name are unprotected and do not notice.
+// otherCarrier returns the name of another header under which the server honours keys; "" if it finds none. Clients without that name are unprotected
+// and do not notice. It sends operations with the key under each usual name alone, and a repeat with the same outcome is the sign.
 func (x *trial) otherCarrier() string {
 	if !x.r.o.inHeader() {
 		return ""
@@ -137,7 +137,8 @@ func (x *trial) otherCarrier() string {
 	return ""
 }
 
-// replayOnce sends an operation and repeats it twice. There must be one effect.
+// replayOnce sends an operation and repeats it twice. There must be one effect. Without a counter, effects are inferred from names in answers: a
+// repeat that names nothing and has no mark of a replay leaves it open.
 func replayOnce(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -190,8 +191,8 @@ func replayHeaders(x *trial, first, again *answer) {
 	}
 }
 
-// markers returns the header fields that the replay has and the first answer has not, or has
-// with another value, in words for the report.
+// markers returns the header fields that the replay has and the first answer has not, or has with another value, in words for the report. Date and
+// length of the body change in any answer, and mark nothing.
 func markers(x *trial, first, again *answer) string {
 	var names []string
 	for _, name := range sortedNames(again.header) {

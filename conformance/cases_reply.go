@@ -74,8 +74,8 @@ func replyCases() []Case {
 	}
 }
 
-// replayAfterMany sends a hundred other operations before the repeat: the key must still be
-// known. If fewer than 90 of them succeed the case is inconclusive.
+// replayAfterMany sends a hundred other operations before the repeat: the key must still be known: a store with too little room for keys would have
+// dropped it. If fewer than 90 of them succeed the case is inconclusive.
 func replayAfterMany(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -116,7 +116,8 @@ func count(yes bool) int {
 	return 0
 }
 
-// replayLarge repeats an operation with a large body. The replayed answer must not be cut.
+// replayLarge repeats an operation with a large body. The replayed answer must not be cut: a beginning of the first answer, and no more. Other
+// differences of the body are the subject of another case.
 func replayLarge(x *trial) {
 	op, first, ok := x.firstLarge()
 	if !ok {
@@ -133,8 +134,8 @@ func replayLarge(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// firstLarge sends a large body as a first request, a smaller one if the server refuses it. It returns the operation and its answer. False: none
-// succeeded, and the case is skipped or inconclusive.
+// firstLarge sends a large body as a first request, a quarter of it (to padBytesMin) if the server refuses it, or gives no answer. It returns the
+// operation and its answer. False: none succeeded, and the case is skipped or inconclusive.
 func (x *trial) firstLarge() (*operation, *answer, bool) {
 	for size := padBytes; size >= padBytesMin; size /= 4 {
 		op := x.newOperation()
@@ -178,8 +179,8 @@ func replayOtherHeaders(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// replayReply returns a case that makes the suite's own handler answer with the given reply, and checks that a repeat gets the same. It needs
-// NeedOwned: the suite supplies the handler behind the target.
+// replayReply returns a case that makes the suite's own handler answer with the given reply, and checks that a repeat gets the same. The case must
+// have NeedOwned: the suite supplies the handler behind the target, so that steering is its ownHandler.
 func replayReply(with reply) func(*trial) {
 	return func(x *trial) {
 		op := x.newOperation()
@@ -211,7 +212,7 @@ func replayWithoutBody(x *trial) {
 }
 
 // replayGzip repeats an operation whose answer is compressed. The replay must be compressed and say so, or be plain: else the client cannot read it.
-// A server that does not compress skips the case.
+// A server that does not compress skips the case. Where the handler is the suite's own, it is told to compress.
 func replayGzip(x *trial) {
 	op := x.newOperation()
 	op.extra = append(op.extra, [2]string{"Accept-Encoding", "gzip"})

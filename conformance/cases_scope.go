@@ -57,11 +57,10 @@ func scopeCases() []Case {
 	}
 }
 
-// elsewhere sends the same key and body with a change that makes it another operation: it may
-// be refused or executed, but must not get the first outcome. A refusal counts only if the
-// same request succeeds with a key of its own. control is the answer to that, nil if it was
-// not sent. decided is false, and the case inconclusive, if nothing can be said; the report
-// then points at flag.
+// elsewhere sends the same key and body with a change that makes it another operation: it may be refused or executed, but must not get the first
+// outcome. A refusal counts only if the same request succeeds with a key of its own. control is the answer to that, nil if it was not sent. decided
+// is false, and the case inconclusive, if nothing can be said; the report then points at flag. refusedOnly checks the effects where the other request
+// was refused, ownAnswer the answer where it succeeded.
 func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool, control *answer) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -100,8 +99,8 @@ func (x *trial) refusedOnly(op *operation, a *answer) {
 	}
 }
 
-// ownAnswer checks that the success a, under a key used elsewhere, is not the outcome of the first request. Two effects prove two executions. Without
-// a count of effects it compares the names in the two answers.
+// ownAnswer checks that the success a, under a key used elsewhere, is not the outcome of the first request. Two effects prove two executions, and one
+// that both successes are the first one's. Without a count of effects it compares the names in the two answers.
 func (x *trial) ownAnswer(op *operation, first, a *answer) {
 	const expected = "an answer of its own, or a refusal"
 	same, known := sameOutcome(first, a)
@@ -128,8 +127,9 @@ func (x *trial) ownAnswer(op *operation, first, a *answer) {
 	}
 }
 
-// otherMethod sends a used key with another method, that of Options.OtherMethod, or PATCH and then PUT. It must not get the first outcome. Without
-// the option it is skipped if the target serves neither: with a key of its own (control) each is answered 404, 405 or 501.
+// otherMethod sends a used key with another method, that of Options.OtherMethod, or PATCH and then PUT. It must not get the first outcome. Of several
+// methods the first that allows a verdict counts, and the findings of the others are taken back. Without the option it is skipped if the target
+// serves neither: with a key of its own (control) each is answered 404, 405 or 501.
 func otherMethod(x *trial) {
 	methods := []string{http.MethodPatch, http.MethodPut}
 	if x.r.o.OtherMethod != "" {
@@ -159,8 +159,8 @@ func otherMethod(x *trial) {
 	}
 }
 
-// otherResource makes two resources, and acts on both with the same key and no body: the
-// second must not get the answer for the first.
+// otherResource makes two resources, and acts on both with the same key and no body: the second must not get the answer for the first. A refusal of
+// the second is right if the action succeeds under a key of its own.
 func otherResource(x *trial) {
 	var made []*answer
 	for range 2 {
@@ -189,7 +189,7 @@ func otherResource(x *trial) {
 	case two.kind != done:
 		control := x.do(on(made[1]).with(func(dup *operation) {
 			dup.key = x.newOperation().key
-			dup.fillKey(x.r)
+			dup.fillKey(x.r) // not fill, which would give it a body
 		}), "a key of its own, to compare")
 		if control.kind != done {
 			x.inconclusive("nothing can be said: with a key of its own the other request is answered %s; look at --action-path", control)
@@ -204,7 +204,8 @@ func otherResource(x *trial) {
 	}
 }
 
-// otherQuery sends a used key with another query, and records whether that is another request, without a judgement.
+// otherQuery sends a used key with another query, and records whether that is another request, without a judgement: the server may choose. The
+// parameter's name means nothing to it.
 func otherQuery(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -224,7 +225,8 @@ func otherQuery(x *trial) {
 	}
 }
 
-// freshKey sends the body of an earlier operation under a fresh key. That must be executed, with an effect of its own.
+// freshKey sends the body of an earlier operation under a fresh key. That must be executed, with an effect of its own: both have one reference, so
+// that two effects of it are counted. An API may refuse the second by its reference, if the profile declares that.
 func freshKey(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -279,7 +281,8 @@ func methodCases() []Case {
 	}
 }
 
-// safeMethod sends a GET with a used key. It must get the same as a GET without a key, and not the stored answer.
+// safeMethod sends a GET with a used key. It must get the same as a GET without a key, and not the stored answer. A replay is the stored answer by
+// its mark, or by the first body where a GET without a key gives another. Another status alone is a warning.
 func safeMethod(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -298,7 +301,8 @@ func safeMethod(x *trial) {
 	x.should(stored || with.status == without.status, "what GET gives without a key, "+without.String(), "%s", with)
 }
 
-// headOptions sends HEAD and OPTIONS with a fresh key, and then the operation itself. The operation must succeed: the key is not used up.
+// headOptions sends HEAD and OPTIONS with a fresh key, and then the operation itself. The operation must succeed: the key is not used up. Each method
+// may be refused, also by 501 (Not Implemented).
 func headOptions(x *trial) {
 	for _, method := range []string{"HEAD", "OPTIONS"} {
 		op := x.newOperation()

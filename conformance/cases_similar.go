@@ -12,8 +12,8 @@ import (
 // request.
 func similarCases() []Case { return slices.Concat(similarRequestCases(), otherRepeatCases()) }
 
-// similarRequestCases returns the cases about another request under a used key that differs from the first one in a detail. A case is skipped if the
-// target lacks one of its Needs, or if a case in After has failed.
+// similarRequestCases returns the cases about another request under a used key that differs from the first one in a detail. wantOther checks that the
+// second request is refused without an effect. A case is skipped if the target lacks one of its Needs, or if a case in After has failed.
 func similarRequestCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -93,7 +93,7 @@ func otherRepeatCases() []Case {
 				if !ok {
 					return
 				}
-				x.stepAside()
+				x.stepAside() // lets other cases run during the pause
 				wait := min(pauseWait, 2*x.r.o.Settle)
 				x.pause(wait)
 				x.wantFirst(op, first, x.again(op, "the repeat"), " after "+wait.String())
@@ -139,7 +139,8 @@ func nestedDiffers(x *trial) {
 const pauseWait = 2 * time.Second
 
 // oneNumber changes one number of the body, for up to four numbers, each with a key of its own: each changed body is another request. A server that
-// compares chosen members may miss one. The places of the numbers, found in one body, hold for all: references and keys have the same length.
+// compares chosen members may miss one. The places of the numbers, found in one body, hold for all: references and keys have the same length. at[4]
+// and at[5] are start and end of the digits.
 func oneNumber(x *trial) {
 	op := x.newOperation()
 	number := regexp.MustCompile(`(:\s*)(\d{1,9})(\s*[,}\]])`)
@@ -162,14 +163,15 @@ func oneNumber(x *trial) {
 	}
 }
 
-// bumped returns a number that is one higher. digits must have nine digits at most.
+// bumped returns a number that is one higher. digits must have nine digits at most. They are put into an object and taken out again, since
+// bumpNumbers changes the members of a JSON object.
 func bumped(digits []byte) []byte {
 	changed := bumpNumbers([]byte(`{"n":` + string(digits) + `}`))
 	return changed[len(`{"n":`) : len(changed)-1]
 }
 
-// wantOther checks the answer a to a request that differs from the first in its body, under
-// the same key and reference: it is refused, and has no effect.
+// wantOther checks the answer a to a request that differs from the first in its body, under the same key and reference: it is refused, and has no
+// effect. A success that names another resource was executed: with a counter the count of effects judges it, else it is a second effect.
 func (x *trial) wantOther(op *operation, first, a *answer) {
 	if a.kind == noAnswer {
 		x.inconclusive("the other request met no answer: %s", a)
@@ -205,7 +207,8 @@ func largeNumbers(x *trial) {
 	x.wantOther(op, first, x.do(op.with(number("9007199254740993")), "a number that is higher by one"))
 }
 
-// plainAfterGzip repeats an operation whose answer was compressed, without Accept-Encoding. The replay must be plain, or say that it is not.
+// plainAfterGzip repeats an operation whose answer was compressed, without Accept-Encoding. The replay must be plain, or say that it is not. Where
+// the handler is the suite's own, it is told to compress. A refusal of the repeat is only recorded.
 func plainAfterGzip(x *trial) {
 	op := x.newOperation()
 	zipped := op.with(func(dup *operation) { dup.extra = append(dup.extra, [2]string{"Accept-Encoding", "gzip"}) })
@@ -230,7 +233,8 @@ func plainAfterGzip(x *trial) {
 	x.want(packed == says, "plain bytes, or gzip that says so", "Content-Encoding %q, and the body %s gzip", again.header.Get("Content-Encoding"), yesNo(packed, "is", "is not"))
 }
 
-// pipelined writes the same request twice in one piece to one connection. There must be one effect and one outcome.
+// pipelined writes the same request twice in one piece to one connection. There must be one effect and one outcome. A server may close the connection
+// after the first answer.
 func pipelined(x *trial) {
 	op := x.newOperation()
 	l := x.dial("both")

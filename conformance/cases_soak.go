@@ -32,9 +32,9 @@ func soakCases() []Case {
 	}}
 }
 
-// soak lets clients send random requests at once: first requests, duplicates, other bodies,
-// and some that leave. The seed decides them, but not their order between clients. Then each
-// key is judged; the first failure ends the case.
+// soak lets clients send random requests at once: first requests, duplicates, other bodies, and some that leave. The seed decides them, but not their
+// order between clients. Then each key is judged; the first failure ends the case. histories has the answers to the first body by key, wrong the
+// references of other bodies that succeeded.
 func soak(x *trial) {
 	ops := make([]*operation, soakKeys)
 	others := make([]*operation, soakKeys)
@@ -76,8 +76,8 @@ func soak(x *trial) {
 }
 
 // soakStep sends one request of the random sequence on a connection of its own and returns its answer, of kind noAnswer for a client that leaves.
-// roll chooses the request: 0 another body, 1 and 2 a client that leaves, 3 a chunked body, other values a plain one. lane names the client in the
-// report.
+// roll chooses the request: 0 another body, 1 and 2 a client that leaves, 3 a chunked body, other values a plain one. Of the clients that leave, 1
+// does so by RST, 2 by FIN. lane names the client in the report.
 func (x *trial) soakStep(op, other *operation, lane string, roll int) *answer {
 	l := x.dial(lane)
 	defer x.park(l)
@@ -114,7 +114,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 	if !x.wantOrHarm(twice, n+m <= 1 || !x.counts() && n <= 1, "one effect of both bodies", "%s and %s", x.counted(n), x.counted(m)) {
 		return
 	}
-	if strings.Contains(wrong, other.ref) {
+	if strings.Contains(wrong, other.ref) { // the other body holds the key
 		x.want(n == 0, "the other body's effect alone", "%s", plural(n, "effect"))
 		return
 	}
@@ -149,7 +149,7 @@ func oasisCases() []Case {
 }
 
 // repeatable checks an API with Repeatability headers: Repeatability-Result must be "accepted" for a request, and "rejected" for another one under
-// its key; a request first sent a year ago must get 412.
+// its key; a request first sent a year ago, long outside any window of keys, must get 412.
 func repeatable(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)

@@ -54,8 +54,8 @@ func spelled(op *operation, lines ...string) *operation {
 	return op.with(func(dup *operation) { dup.lines = lines })
 }
 
-// sfAccepted sends a key as a quoted structured-field String, and repeats it, then one with
-// escapes. If the profile does not ask for quotes, a refusal is allowed.
+// sfAccepted sends a key as a quoted structured-field String, and repeats it, then one with escapes. If the profile does not ask for quotes, a
+// refusal is allowed. Of the key with escapes (\" and \\) only a server error, or no answer, fails: they are rare.
 func sfAccepted(x *trial) {
 	op := x.newOperation()
 	quoted := spelled(op, quote(op.key))
@@ -82,7 +82,8 @@ func sfAccepted(x *trial) {
 	x.judge(errored, escaped.status < 500 && escaped.kind != noAnswer, VerdictFail, "success, or 400", "%s for a key with escapes", escaped)
 }
 
-// quotedEqualsBare sends a key bare and then in quotes, and records whether they are one key, without a judgement.
+// quotedEqualsBare sends a key bare and then in quotes, and records whether they are one key, without a judgement. A success that names nothing
+// counts as a second execution.
 func quotedEqualsBare(x *trial) {
 	op := x.newOperation()
 	first := x.do(spelled(op, op.key), "bare")
@@ -102,9 +103,9 @@ func quotedEqualsBare(x *trial) {
 	}
 }
 
-// opaque reports whether the server keeps the quotes as a part of the key: a quoted and a bare
-// key are both accepted, and are two keys. It sends two operations; false also means that it
-// could not tell.
+// opaque reports whether the server keeps the quotes as a part of the key: a quoted and a bare key are both accepted, and are two keys. It sends two
+// operations; false also means that it could not tell. The second has a reference of its own: one effect of that shows two keys, where the answers
+// name nothing.
 func (x *trial) opaque() bool {
 	op, other := x.newOperation(), x.newOperation()
 	other.key = op.key
@@ -122,8 +123,8 @@ func (x *trial) opaque() bool {
 	return ok && n == 1
 }
 
-// malformedRejected sends quoted keys with a wrong end: they must be refused without an
-// effect. A server that keeps quotes as a part of the key may accept them.
+// malformedRejected sends quoted keys with a wrong end: they must be refused without an effect. A server that keeps quotes as a part of the key
+// (opaque) may accept them, and so may any under a profile without quoted keys. What is accepted must still be protected (keptOnce).
 func malformedRejected(x *trial) {
 	lax := !x.drafted() || x.opaque()
 	for _, tail := range []string{"", `"x`, `";=1`} {
@@ -146,7 +147,7 @@ func malformedRejected(x *trial) {
 	}
 }
 
-// keptOnce repeats a request whose odd key was accepted. The repeat must not be executed again.
+// keptOnce repeats a request whose odd key was accepted. The repeat must not be executed again, but may be refused or told to wait.
 func (x *trial) keptOnce(op *operation, first *answer) {
 	again := x.again(op, "the repeat")
 	same, known := sameOutcome(first, again)
@@ -183,7 +184,8 @@ func parametersIgnored(x *trial) {
 	x.wantFirst(op, first, again, " with another parameter")
 }
 
-// twoLines sends a request with two different keys, in two lines of the header. It must be refused, without an effect.
+// twoLines sends a request with two different keys, in two lines of the header. It must be refused, without an effect: else nobody knows which one is
+// the key. If it is accepted, a repeat must at least not be executed again (keptOnce).
 func twoLines(x *trial) {
 	op, other := x.newOperation(), x.newOperation()
 	both := spelled(op, encode(x.r.o.Profile, op.key), encode(x.r.o.Profile, other.key))

@@ -28,7 +28,7 @@ func timeCases() []Case {
 }
 
 // notBefore repeats an operation at two thirds of the window (the time for which the server promises to remember a key): it gets the first outcome. A
-// repeat that ends after nine tenths of it is inconclusive.
+// repeat that ends after nine tenths of it is inconclusive: so close to the end of the window, two clocks may differ.
 func notBefore(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -47,7 +47,7 @@ func notBefore(x *trial) {
 }
 
 // expires repeats an operation after the window of its key, the time for which the server promises to remember it. The repeat must be executed anew,
-// or refused with 412. Any other answer is only recorded.
+// or refused with 412. With Options.Expire a command of the user makes keys expire, and there is no wait. Any other answer is only recorded.
 func expires(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -77,7 +77,8 @@ func expires(x *trial) {
 }
 
 // restartCases returns the cases in which the target is killed and started again. A case is skipped if the target lacks one of its Needs, or if a
-// case in After has failed. Alone: nothing else runs beside it.
+// case in After has failed. Alone: nothing else runs beside it. survived tells whether the counter of effects has kept its counts over the restart:
+// only then they can be compared.
 func restartCases() []Case {
 	needs := []Need{NeedRestart}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -154,9 +155,8 @@ func (x *trial) survived(op *operation) bool {
 // comeBack is the least time that a target is given to accept connections again.
 const comeBack = 10 * time.Second
 
-// restart kills the target and waits until it accepts connections again. False: it did not,
-// and the case is inconclusive. From the call on, refused connections are no failure of the
-// transport.
+// restart kills the target and waits until it accepts connections again. False: it did not, and the case is inconclusive. From the call on, refused
+// connections are no failure of the transport (calm).
 func (x *trial) restart() bool {
 	x.calm = true
 	if err := x.r.o.Restart(x.ctx); err != nil {
@@ -180,9 +180,9 @@ func (x *trial) restart() bool {
 	return false
 }
 
-// killed kills the target while an operation is at work, waits until it is back, and sends the
-// operation again. It returns the operation with its last answer. False: the target was not
-// killed during the work, and the case is inconclusive.
+// killed kills the target while an operation is at work, waits until it is back, and sends the operation again. It returns the operation with its
+// last answer. The work is four holds long, so that the kill, at half a hold, falls into it; a record of it may be locked for as long. False: the
+// target was not killed during the work, and the case is inconclusive.
 func (x *trial) killed() (*operation, *answer, bool) {
 	x.calm = true // refused connections are no failure: the target is killed
 	op := x.newOperation()

@@ -67,7 +67,7 @@ func (x *trial) wantRefused(op *operation, note string) {
 }
 
 // token fetches a key for an operation from the server, as the operation's caller, and returns it; "" if there is none. The server then refuses the
-// operation for its empty key.
+// operation for its empty key. A success whose body is no JSON, or has nothing at the default pointer, is the key as text.
 func (x *trial) token(op *operation) string {
 	_, _, pointer := x.tokenRequest(op)
 	a := x.do(x.tokenFetch(op), "a token is fetched")

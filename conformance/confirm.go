@@ -10,7 +10,7 @@ import (
 // confirm tries each failed case again by itself, with new keys, and adds the odds ("failed 2/3") to its result. It does nothing if each case is run
 // several times anyway (Options.Repeat), or without Options.Reruns. A failure that comes and goes is a race, and stays a failure. One that never
 // comes again becomes inconclusive: other cases may have caused it. That is not so for a case that ran alone (Alone), or if an effect or answer
-// proves the failure. Only one goroutine may be at work on results: confirm takes no lock.
+// proves the failure. settleAll waits for late effects of the tries first. Only one goroutine may be at work on results: confirm takes no lock.
 func (r *runner) confirm(ctx context.Context, cases []Case) {
 	if r.o.Reruns < 1 || r.o.Repeat > 1 {
 		return
@@ -30,8 +30,8 @@ func (r *runner) confirm(ctx context.Context, cases []Case) {
 }
 
 // playAgain tries each failed case Options.Reruns times and returns the ended trials (runs of a case), by case id. A case that was tried several
-// times already (it has odds) is left out. Cases that failed after a long wait run beside each other, so that the waits do not add up. Trials that
-// ctx has cut short are left out.
+// times already (it has odds) is left out. Cases that failed after a long wait (result.waited) run beside each other, so that the waits do not add
+// up, unless they disturb others. Trials that ctx has cut short are left out.
 func (r *runner) playAgain(ctx context.Context, cases []Case) map[string][]*trial {
 	again := map[string][]*trial{}
 	var mu sync.Mutex

@@ -75,7 +75,8 @@ type named struct {
 }
 
 // saw notes the names of an effect, its id and its Location, in an answer to an operation with this reference. own is true if no operation with
-// another reference had one of these names before; other names are no effects of this operation. An answer without a name adds nothing.
+// another reference had one of these names before; other names are no effects of this operation. An answer without a name adds nothing. The words
+// "id" and "place" keep equal texts of both kinds apart.
 func (s *names) saw(ref string, a *answer) {
 	if a.id == "" && a.place == "" {
 		return
@@ -85,8 +86,8 @@ func (s *names) saw(ref string, a *answer) {
 	s.all = append(s.all, n)
 }
 
-// count returns the number of different effects that answers have named for a reference: its ids, and those Locations that never came with an id.
-// Names that belong to another reference do not count.
+// count returns the number of different effects that answers have named for a reference: its ids, and those Locations that never came with an id (one
+// that did is the same effect). Names that belong to another reference do not count.
 func (s *names) count(ref string) int {
 	ids, places := map[string]bool{}, map[string]bool{}
 	for _, n := range s.all {
@@ -111,9 +112,9 @@ type claim struct {
 	seen int    // the first count
 }
 
-// wantEffects checks that op's reference has exactly want effects; what names the reference in the report. Every miss is a matter of safety. A count
-// below want is asked for again for a moment (settledEffects); if effects are only inferred from answers, it is no failure. False: the check failed,
-// or nothing could be counted.
+// wantEffects checks that op's reference has exactly want effects; what names the reference in the report. Every miss is a matter of safety: too many
+// are harm twice or unasked, too few are harm lost (a success without an effect). A count below want is asked for again for a moment
+// (settledEffects); if effects are only inferred from answers, it is no failure. False: the check failed, or nothing could be counted.
 func (x *trial) wantEffects(op *operation, want int, what string) bool {
 	n, ok := x.settledEffects(op.ref, want)
 	if !ok {
@@ -187,7 +188,8 @@ func (r *runner) settleAll(ctx context.Context, tries []*trial) {
 }
 
 // settle counts the effects of an ended trial (one run of a case) again, after late effects have had their time. A count that has become too high
-// adds a finding, so that result must come after it.
+// adds a finding, so that result must come after it. A count that was too high already (seen) has its finding. x.latest is the time of the last
+// answer.
 func (r *runner) settle(ctx context.Context, x *trial) {
 	if len(x.claims) == 0 || !x.counts() {
 		return
@@ -213,7 +215,7 @@ func (r *runner) settle(ctx context.Context, x *trial) {
 const recountParallel = 16
 
 // recount asks the target's witness, a URL that counts effects, for the present count of each claim, a first count of one reference. It sends
-// recountParallel questions at once. The result is parallel to claims; 0 also stands for a failed question.
+// recountParallel questions at once. The result is parallel to claims; 0 also stands for a failed question, so that it never proves too many.
 func (r *runner) recount(ctx context.Context, claims []claim) []int {
 	counts := make([]int, len(claims))
 	places := make(chan struct{}, recountParallel)
@@ -246,7 +248,8 @@ func (x *trial) noteEffects(what string, n int) {
 	x.notes = append(x.notes, note{what: what, n: n})
 }
 
-// recountNote raises the number with this name in the report. A lower n, or an unknown name, changes nothing.
+// recountNote raises the number with this name in the report. A lower n, or an unknown name, changes nothing: effects do not go away, and 0 may stand
+// for a failed question.
 func (x *trial) recountNote(what string, n int) {
 	for i := range x.notes {
 		if x.notes[i].what == what {
@@ -282,8 +285,8 @@ func plural(n int, noun string) string {
 }
 
 // wantFirst checks that again has the outcome of first, both answers to op. where follows the answers in the report; it may be "". Answers without an
-// id or Location in common are compared by the mark of a replay, or else by the count of effects. False: the check failed, or the case is
-// inconclusive.
+// id or Location in common are compared by the mark of a replay, or else by the count of effects: one shows that both had the same outcome. False:
+// the check failed, or the case is inconclusive.
 func (x *trial) wantFirst(op *operation, first, again *answer, where string) bool {
 	const expected = "the outcome of the first request"
 	if !again.outcome() {

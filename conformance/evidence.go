@@ -52,8 +52,8 @@ func (e *evidence) endFinding() {
 }
 
 // show marks the exchanges (requests with their answers) that belong to the finding that is made now, and unmarks all others: those since the last
-// finding, and earlier ones with the same key or reference. If more than showsMax came since the last finding, only the last one is taken. The caller
-// holds the lock of the trial.
+// finding, and earlier ones with the same key or reference. If more than showsMax came since the last finding, only the last one is taken, and those
+// with its key or reference. The caller holds the lock of the trial.
 func (e *evidence) show() {
 	from, to := e.mark, e.made
 	if from == to {
@@ -74,6 +74,7 @@ func (e *evidence) show() {
 		clear(part)
 		part[last] = true
 	}
+	// until no more are related: a marked one may have the key of one and the reference of another
 	for again := true; again; {
 		again = false
 		for i := last; i >= 0; i-- {
@@ -114,6 +115,7 @@ func (x *trial) record(l *link, a *answer) {
 	case x.broke == nil && l.conn == nil && !x.calm:
 		x.broke = l.err
 	}
+	// only a success names an effect
 	if a.kind == done {
 		x.names.saw(l.op.ref, a)
 	}
@@ -130,7 +132,8 @@ func (x *trial) keep(l *link, a *answer) {
 	x.keepLocked(l, a)
 }
 
-// keepLocked adds a request and its answer to the evidence of the report. The caller holds x.mu.
+// keepLocked adds a request and its answer to the evidence of the report. Times are in milliseconds from the start of the case; max keeps a clock
+// that was set back from a negative one. The caller holds x.mu.
 func (x *trial) keepLocked(l *link, a *answer) {
 	e := Exchange{
 		At: max(millis(a.started.Sub(x.begun)), 0), Took: math.Max(millis(a.ended.Sub(a.started)), 0),
@@ -157,9 +160,9 @@ func headerOf(fields [][2]string) map[string][]string {
 	return h
 }
 
-// newMessage returns header and body as a report keeps them. A body over limit bytes loses its
-// longest run of one ASCII character if that makes it fit; otherwise it is cut to limit bytes.
-// Invalid UTF-8 becomes U+FFFD. It shares nothing with its arguments.
+// newMessage returns header and body as a report keeps them. A body over limit bytes loses its longest run of one ASCII character if that makes it
+// fit (Run then says which character, where and how often); otherwise it is cut to limit bytes. Invalid UTF-8 becomes U+FFFD. It shares nothing with
+// its arguments.
 func newMessage(header map[string][]string, body []byte, limit int) *Message {
 	m := &Message{BodyBytes: int64(len(body)), Header: make(map[string][]string, len(header))}
 	for name, values := range header {

@@ -60,7 +60,8 @@ func (r *runner) explore(ctx context.Context, chosen []Case) {
 func (s *search) inTime() bool { return s.o.For == 0 || time.Since(s.begun) < s.o.For }
 
 // goesOn reports whether the search may send and find more. It ends early if a plain repeat fails (found has no relation, or "repeat" alone): every
-// sequence would fail. It ends, too, at the bounds on findings, on failures that came only sometimes, and on requests.
+// sequence would fail. It ends, too, at the bounds on findings, on failures that came only sometimes (their result is inconclusive), and on requests
+// and effects.
 func (s *search) goesOn(ctx context.Context) bool {
 	plain := slices.ContainsFunc(s.drawer.found, func(ids []string) bool { return len(ids) == 0 || len(ids) == 1 && ids[0] == "repeat" })
 	found := 0
@@ -70,8 +71,8 @@ func (s *search) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && !plain && found < s.o.MaxFindings && len(s.results)-found < oddMax && s.effectsLeft()
 }
 
-// effectsLeft reports whether three quarters of Options.MaxEffects and MaxRequests are not yet
-// used; the rest is kept for the confirmation of findings.
+// effectsLeft reports whether three quarters of Options.MaxEffects and MaxRequests are not yet used; the rest is kept for the confirmation of
+// findings. outOfEffects is set when an operation was not sent for lack of effects. MaxEffects of 0 or less is no bound.
 func (s *search) effectsLeft() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +96,8 @@ func (a *attempt) failed() bool {
 // judgement returns the judgement of a sequence of requests that was sent whole: its checks compare the answers with what a server may decide.
 func (a *attempt) judgement() judgement { return judgement{trial: a.x, play: a.p} }
 
-// batch draws and plays sequences from number on, Options.Parallel at most, beside each other, and pursues failures (it shortens and confirms them).
-// It returns the number of the next sequence.
+// batch draws and plays sequences from number on, Options.Parallel at most, beside each other, and pursues failures (it shortens and confirms them),
+// but none that holds the relations of an earlier finding. draw returns nil if it finds no new sequence. It returns the number of the next sequence.
 func (s *search) batch(ctx context.Context, number int) int {
 	var all []*attempt
 	for ; number < s.o.Histories && len(all) < s.o.Parallel; number++ {
@@ -133,8 +134,9 @@ func (s *search) playAll(ctx context.Context, all []*attempt) {
 }
 
 // playOne plays and judges one attempt at a sequence, within a time limit of its own. a.did is true afterwards if it was played to its end; else its
-// answers show nothing.
+// answers show nothing. judgeFreedoms compares choices of the server, where several answers are right, with those in earlier sequences (s.free).
 func (s *search) playOne(ctx context.Context, a *attempt) {
+	// three waits for a key that does not resolve, and one answer for each act and some more
 	limit := 3*s.o.Settle + time.Duration(len(a.acts)+exploreLimit)*s.o.AnswerTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errCaseTime)
 	defer cancel()
@@ -149,7 +151,7 @@ func (s *search) playOne(ctx context.Context, a *attempt) {
 
 // count adds an attempt to the counts of its relations (kinds of differences between requests): to untaken if the target takes no such request, else
 // to tried. It also notes what the server chose where several answers are right. A failure counts for none: another relation may be its cause. An
-// attempt that was cut short counts nowhere.
+// attempt that was cut short counts nowhere. The verdict is a skip where the target refuses such a request under any key.
 func (s *search) count(a *attempt) {
 	if !a.did {
 		return
@@ -171,7 +173,8 @@ func (s *search) count(a *attempt) {
 }
 
 // pursue plays a failed sequence again by itself, finds the shortest one that fails, confirms it, and reports it. A failure that does not come again
-// is reported as inconclusive. One that did not come at the first try fails only sometimes, and gets more tries in each step.
+// is reported as inconclusive. One that did not come at the first try fails only sometimes, and gets more tries in each step. finding makes the case
+// for the report, of the relations (kinds of differences between requests) in the shortest sequence.
 func (s *search) pursue(ctx context.Context, a *attempt) {
 	short, tries := s.again(ctx, a.sequence, sometimesTries)
 	if short == nil {
@@ -200,7 +203,7 @@ func (s *search) pursue(ctx context.Context, a *attempt) {
 }
 
 // again sends a drawn sequence of requests until the answers break a rule, tries times at most. It returns the attempt that failed, or nil, and the
-// number of attempts. So it tells a fault of the server from chance.
+// number of attempts. So it tells a fault of the server from chance. The salt, different in each try, makes the keys new.
 func (s *search) again(ctx context.Context, drawn *sequence, tries int) (*attempt, int) {
 	for n := range tries {
 		a := s.begin(drawn.clone(), fmt.Sprint("again ", s.histories, " ", s.spent.Load(), " ", n), &Case{ID: exploredIDs + "search", Level: LevelSafety})
@@ -213,7 +216,8 @@ func (s *search) again(ctx context.Context, drawn *sequence, tries int) (*attemp
 }
 
 // report1 adds the finding of a sequence that broke a rule in failed of tries attempts. With fewer failures than confirmations it is inconclusive
-// ("odd"). From then on the search draws no such sequence; after an odd one only from the third time.
+// ("odd"). From then on the search draws no such sequence; after an odd one only from the third time. A firm finding takes the place of an
+// inconclusive one with the same id, and the first of equals stays. tell puts requests and answers into words.
 func (s *search) report1(a *attempt, failed, tries int) {
 	ids := a.relations(s.order)
 	c := s.finding(ids)
@@ -237,7 +241,8 @@ func (s *search) report1(a *attempt, failed, tries int) {
 }
 
 // coverAlso adds the combinations of relations with the same cause to those found, so that no more sequences with them are drawn. A relation is a
-// kind of difference between requests; one may cover others, since a fault with it explains a fault with them.
+// kind of difference between requests; one may cover others, since a fault with it explains a fault with them. So each combination is added again
+// with a covered relation in the place of the one that covers it.
 func (s *search) coverAlso(ids []string) {
 	for i, id := range ids {
 		for _, covered := range s.related[id].covers {
@@ -249,7 +254,7 @@ func (s *search) coverAlso(ids []string) {
 }
 
 // conclude stores the result of each chosen relation, a kind of difference between requests: the finding, a pass, or the reason why no sequence tried
-// it. Findings of several relations go to r.extra.
+// it (a skip). Findings of several relations go to r.extra.
 func (s *search) conclude(chosen []Case) {
 	s.leaveOutCovered()
 	for _, result := range s.results {
@@ -275,7 +280,7 @@ func (s *search) conclude(chosen []Case) {
 }
 
 // leaveOutCovered drops findings that another failure explains: one with fewer relations (kinds of differences between requests), or with relations
-// that cover theirs.
+// that cover theirs. A result that is no failure explains nothing.
 func (s *search) leaveOutCovered() {
 	s.results = slices.DeleteFunc(slices.Clone(s.results), func(r Result) bool {
 		return slices.ContainsFunc(s.results, func(more Result) bool {

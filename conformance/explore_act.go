@@ -68,7 +68,8 @@ func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 	return p, x.ctx.Err() == nil && !x.over()
 }
 
-// holds returns for how long the slow operation of the sequence works. It is longer if another request is to meet it after a pause.
+// holds returns for how long the slow operation of the sequence works. It is longer if another request is to meet it at work (beside) after a pause,
+// so that it is still at work then.
 func (p *played) holds(x *trial) time.Duration {
 	for _, a := range p.acts {
 		if a.beside && a.pause {
@@ -78,7 +79,8 @@ func (p *played) holds(x *trial) time.Duration {
 	return x.r.o.Hold
 }
 
-// pauseLength returns the length of one pause between requests of a sequence.
+// pauseLength returns the length of one pause between requests of a sequence: long enough for short-lived records to be forgotten, but bounded by the
+// time for which a caller waits.
 func (x *trial) pauseLength() time.Duration { return min(pauseWait, 2*x.r.o.Settle) }
 
 // makeFail makes the handler of an operation fail with a status, or crash, as the id of a relation of the search says ("fails-500"). For any other id
@@ -108,8 +110,8 @@ func (s *sequence) changes() []string {
 	return ids
 }
 
-// prepare sets p.op, the first request of the sequence: a new operation with its key, its padding, and the first value (one) of each body member that
-// later requests change. p.as[""] is the request without a difference. It returns false if the trial can send nothing more.
+// prepare sets p.op, the first request of the sequence: a new operation with its key, its padding (for a large body), and the first value (one) of
+// each body member that later requests change. p.as[""] is the request without a difference. It returns false if the trial can send nothing more.
 func (p *played) prepare(x *trial) bool {
 	p.op = x.newOperation()
 	p.op.key = p.keyFrom(x.r, p.op.key)
@@ -137,7 +139,7 @@ func (p *played) keyFrom(r *runner, fresh string) string {
 
 // differing returns a request that differs from op in one relation (a kind of difference, by its id change): its body member has the value two in the
 // place of one, where "" means that the member is missing; or the relation's own function changes the request. It returns nil if the relation cannot
-// be applied to op.
+// be applied to op. The texts are replaced as prepare has put them in, members without white space.
 func (p *played) differing(x *trial, op *operation, change string) *operation {
 	rel, possible := x.r.related[change], true
 	return op.with(func(dup *operation) {
@@ -163,7 +165,8 @@ func (op *operation) orNil(possible bool) *operation {
 }
 
 // group sends the acts (steps of the sequence) from first to end, without end: a single one, or several that overlap. gate is that of the slow
-// operation: it holds the operation at work until the others are sent.
+// operation: it holds the operation at work until the others are sent. sendOthers sends operations with other keys before the act, where it asks for
+// them. copies below 2 are one request.
 func (p *played) group(x *trial, first, end int, gate *gate) {
 	a := p.acts[first]
 	if a.pause {
@@ -189,13 +192,13 @@ func (p *played) group(x *trial, first, end int, gate *gate) {
 func (x *trial) failBeside() func() {
 	op := x.newOperation()
 	x.r.steering.hold(op, x.r.o.Hold)
-	x.r.steering.fail(op, http.StatusInternalServerError, 0)
+	x.r.steering.fail(op, http.StatusInternalServerError, 0) // 0: at each send
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		x.once(op, withLength, "another operation, which fails")
 	}()
-	x.pause(x.r.o.Hold / leadPart)
+	x.pause(x.r.o.Hold / leadPart) // the time in which it begins its work
 	return func() { <-over }
 }
 
@@ -209,7 +212,8 @@ func (p *played) sendOthers(x *trial, at int) {
 }
 
 // single sends one act (step of the sequence) and waits for its answer. If the outcome was given before, it repeats an answer "in progress" or a
-// server error for a second: a server may take a moment to store its answer.
+// server error for a second: a server may take a moment to store its answer. An act whose client leaves (ends) has no answer to wait for. pastLimit
+// repeats only after a rate limit.
 func (p *played) single(x *trial, at int) {
 	a, op := p.acts[at], p.as[p.acts[at].change]
 	send := &sent{act: at, change: a.change, op: op, again: p.given()}
@@ -228,10 +232,10 @@ func (p *played) given() bool {
 }
 
 // resolve repeats the first request at the end, until it has an outcome, for Options.Settle at most. Without one it repeats the changed requests that
-// may have come first under the key, and so may hold it, each for a second at most (patient is false); one with a key of its own (apart) cannot have.
-// A server error ends the wait only where a request was made to fail.
+// may have come first under the key, and so may hold it, each for a second at most (patient is false); one with a key of its own (apart: another
+// caller, path or method) cannot have. A server error, or the closed connection of a crash, ends the wait only where a request was made to fail.
 func (p *played) resolve(x *trial) {
-	last := move{copies: 1}
+	last := move{copies: 1} // a plain repeat, that waits for its answer
 	ask := func(change string, patient bool) *sent {
 		limit := min(x.r.o.Settle, time.Second)
 		if patient {

@@ -19,7 +19,8 @@ type drawer struct {
 const drawTries = 20
 
 // draw returns the random sequence with this number, the same for the same seed; nil if each of drawTries draws holds an earlier finding. Of three
-// sequences two have many changes of the request and few ways of sending, to meet all pairs soon; one is short and free.
+// sequences two have many changes of the request and few ways of sending, to meet all pairs soon; one is short and free: one to three acts, with any
+// relations. pools returns the ways of sending and the changes. The number of the try makes each draw another.
 func (d *drawer) draw(number int) *sequence {
 	ways, changes := d.pools()
 	pool := slices.Concat(ways, changes)
@@ -29,11 +30,11 @@ func (d *drawer) draw(number int) *sequence {
 	for try := range uint64(drawTries) {
 		random := rand.New(rand.NewPCG(d.seed, uint64(number)<<8|try))
 		s := &sequence{acts: make([]move, 1)}
-		if number%3 == 2 {
+		if number%3 == 2 { // the short and free one
 			s.acts = make([]move, 1+random.IntN(3))
 			d.mixAll(s, append([]string{pool[number%len(pool)]}, d.more(ways, changes, random)...), random)
 		} else {
-			d.pair(s, number/3*2+number%3, ways, changes, random)
+			d.pair(s, number/3*2+number%3, ways, changes, random) // numbered without the short ones
 		}
 		if !d.holdsFound(s) {
 			return s
@@ -46,7 +47,8 @@ func (d *drawer) draw(number int) *sequence {
 const batchMost = 8
 
 // pair fills s with one way of sending (such as a pause or an overlap), sometimes more, and a batch of changes of the request. With rising numbers
-// all ways come in turn; a round is one turn of all.
+// all ways come in turn; a round is one turn of all. The plain repeats (move{}) between the changes, one in four times, see whether a change has
+// harmed the record of the key.
 func (d *drawer) pair(s *sequence, number int, ways, changes []string, random *rand.Rand) {
 	round, chosen := number, []string{}
 	if n := len(ways); n > 0 {
@@ -74,7 +76,8 @@ func (d *drawer) pair(s *sequence, number int, ways, changes []string, random *r
 }
 
 // batch returns the changes (kinds of differences between requests) of the sequence with this number: batchMost at most, with at most one about keys,
-// from a random order of all changes. round is the number of times that all ways of sending have had their turn before it.
+// from a random order of all changes. round is the number of times that all ways of sending have had their turn before it: in the next one, each way
+// meets the next changes of its order. Two differences of keys would need two forms of one key.
 func (d *drawer) batch(number, round int, changes []string) []string {
 	if len(changes) == 0 {
 		return nil
@@ -101,9 +104,9 @@ func (d *drawer) add(s *sequence, change func(*sequence)) {
 	}
 }
 
-// pools splits the relations (kinds of differences between a request and its repeat) to draw from into two: other ways of sending
-// the same request, and changes of the request. Relations found faulty on their own are left out: a longer sequence with one
-// would show nothing new.
+// pools splits the relations (kinds of differences between a request and its repeat) to draw from into two: other ways of sending the same request,
+// and changes of the request. Relations found faulty on their own are left out: a longer sequence with one would show nothing new. The sequence with
+// only is one that stands for this relation alone.
 func (d *drawer) pools() (ways, changes []string) {
 	for _, id := range d.ids {
 		switch {
@@ -118,7 +121,7 @@ func (d *drawer) pools() (ways, changes []string) {
 }
 
 // isWay reports whether a relation is a way of sending (its form on the wire, or its course: time and manner), and no change of the request. A first
-// request that fails (failsFirst) counts as a way.
+// request that fails (failsFirst) counts as a way, though it changes the request: it decides what comes first.
 func (d *drawer) isWay(id string) bool {
 	return d.known[id].bearing == sameForm || d.known[id].bearing == course || id == failsFirst
 }
@@ -140,7 +143,7 @@ func (d *drawer) more(ways, changes []string, random *rand.Rand) []string {
 }
 
 // mixAll adds randomly drawn differences to the sequence s of requests: first those of their contents, then the ways of sending, such as a pause. Of
-// several differences of keys only the first counts.
+// several differences of keys only the first counts, since one key has one form. The ways come last: they are put around the requests that are there.
 func (d *drawer) mixAll(s *sequence, ids []string, random *rand.Rand) {
 	keyed := false
 	for _, id := range ids {
@@ -169,7 +172,7 @@ func (d *drawer) holdsFound(s *sequence) bool {
 
 // mix adds one randomly drawn difference to a sequence of requests. id names it: a form of the request on the wire, a repeat, a pause, an overlap, a
 // client that leaves, or a failure of the server. The part of a move is the time before it, as a part of the slow operation's work: over 1, it comes
-// after the end.
+// after the end. Most random numbers only weigh the variants; a way may add the acts (requests) that it needs.
 func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 	switch {
 	case d.known[id].bearing == sameForm:
@@ -209,7 +212,8 @@ func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 }
 
 // meet moves the changed requests, in three of four sequences, so that they arrive early while the server works on the first one (beside, at a part
-// of the work under a quarter). Requests whose client leaves (ends) stay. It does nothing if the first act is a changed request.
+// of the work under a quarter). Requests whose client leaves (ends) stay. It does nothing if the first act is a changed request: no plain one is at
+// work then.
 func (d *drawer) meet(s *sequence, random *rand.Rand) {
 	if random.IntN(4) == 0 || s.acts[0].change != "" {
 		return
@@ -226,8 +230,8 @@ func (d *drawer) meet(s *sequence, random *rand.Rand) {
 	s.acts = slices.Concat(s.acts[:1], beside, others)
 }
 
-// failFirst puts a request that fails at the beginning of the sequence, and a repeat of it after that. If operations can be slow, the repeats arrive
-// during its work.
+// failFirst puts a request that fails at the beginning of the sequence, and a repeat of it after that. If operations can be slow (delays), the
+// repeats arrive during its work.
 func (d *drawer) failFirst(s *sequence, random *rand.Rand) {
 	first := []move{{change: failsFirst}, {}}
 	if s.slow = s.slow || d.delays; s.slow {
@@ -269,7 +273,7 @@ func (d *drawer) pause(s *sequence, random *rand.Rand) {
 		return
 	}
 	if random.IntN(2) == 0 {
-		s.acts = append(s.acts, move{pause: true})
+		s.acts = append(s.acts, move{pause: true}) // a plain repeat after a pause
 		return
 	}
 	d.later(s, random).pause = true
@@ -278,7 +282,7 @@ func (d *drawer) pause(s *sequence, random *rand.Rand) {
 // manyOthers is the number of operations between two acts in some sequences.
 const manyOthers = 120
 
-// form gives a form, a difference on the wire only, to one act of the sequence, to all, or to all but the first.
+// form gives a form, a difference on the wire only, to one act of the sequence (one time in six), to all but the first (two), or to all.
 func (d *drawer) form(s *sequence, id string, random *rand.Rand) {
 	from, to := 0, len(s.acts)
 	switch random.IntN(6) {
@@ -294,7 +298,7 @@ func (d *drawer) form(s *sequence, id string, random *rand.Rand) {
 			s.acts[i].forms = append(s.acts[i].forms, id)
 		}
 	}
-	if id == "connection" { // it takes two
+	if id == "connection" { // two requests share the connection
 		s.acts = append(s.acts, move{forms: []string{id}})
 	}
 }
@@ -312,7 +316,8 @@ func (d *drawer) leave(s *sequence, id string, random *rand.Rand) {
 	s.acts[0].beside = false
 }
 
-// later returns an act of the sequence that is neither the first nor at the same time as another. It changes the sequence to have one.
+// later returns an act of the sequence that is neither the first nor at the same time as another. It changes the sequence if there is none: it
+// appends a plain repeat to a single act, or takes the second out of its group.
 func (d *drawer) later(s *sequence, random *rand.Rand) *move {
 	if len(s.acts) == 1 {
 		s.acts = append(s.acts, move{})

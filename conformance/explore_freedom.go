@@ -44,7 +44,7 @@ type taken struct {
 const settledAfter = 2
 
 // note adds an observation of the server's choice for a kind of difference between requests. Once it was seen often enough, the choice is settled,
-// and other observations change nothing.
+// and other observations change nothing: they are contradictions. Before that another choice starts the count anew.
 func (f freedoms) note(id string, seen freedom) {
 	had := f[id]
 	switch {
@@ -70,7 +70,8 @@ type observed struct {
 }
 
 // observe lists what the server chose, in a played sequence, where several answers are right: once for each relation (kind of difference). Only
-// requests that were sent alone (not amid others), after the first outcome, and read their answer count: any other answer may have another cause.
+// requests that were sent alone (not amid others), after the first outcome, and read their answer count: any other answer may have another cause. So
+// may one in a sequence whose handler fails, or to a method that the profile has no keys for (unprotected).
 func (j judgement) observe() []observed {
 	first, given := j.play.outcomeOf("")
 	if !given || j.play.fails != "" {
@@ -90,7 +91,7 @@ func (j judgement) observe() []observed {
 }
 
 // freedomOf returns the server's choice for a request with several right answers: the first outcome (it is the same request), an outcome of its own,
-// or a refusal. first is the send with the first outcome. Zero: the answer does not show the choice.
+// or a refusal. first is the send with the first outcome. Zero: the answer does not show the choice, such as a success without a name.
 func (p *played) freedomOf(first, s *sent) freedom {
 	same, known := sameOutcome(first.answer, s.answer)
 	switch {
@@ -109,7 +110,8 @@ func (p *played) freedomOf(first, s *sent) freedom {
 func (b bearing) isFree() bool { return b == either || b == apart || b == free }
 
 // judgeFreedoms warns if the server treats a kind of difference in this sequence otherwise than it did in several others (elsewhere): it may choose,
-// but once for all. A refusal counts only if the same request is accepted under a fresh key. It warns once.
+// but once for all. A sequence is compared with a choice that is settled, seen often enough. A refusal counts only if the same request is accepted
+// under a fresh key. It warns once.
 func (j judgement) judgeFreedoms(elsewhere freedoms) {
 	for _, o := range j.observe() {
 		before, settled := elsewhere.settled(o.change)

@@ -20,7 +20,8 @@ type judgement struct {
 }
 
 // judgePlayed adds the contradictions between a played sequence and the model of a correct server to the trial's findings. It skips a sequence with
-// requests that the target refuses under any key. After a crash it does not count effects: one before and one after it are a server's choice.
+// requests that the target refuses under any key (takenFresh sends the first one under a fresh key, to see). After a crash it does not count effects:
+// one before and one after it are a server's choice.
 func (j judgement) judgePlayed() {
 	if !j.play.wasTaken() && !j.play.mayFail() && !j.takenFresh("", nil) {
 		if j.judgeCount(); j.trial.worst() == VerdictPass { // what nobody was told of may have happened all the same
@@ -48,15 +49,15 @@ func (p *played) wasTaken() bool {
 	return slices.ContainsFunc(p.sends, func(s *sent) bool { return s.outcome() })
 }
 
-// takenFresh sends the request with that difference, in these forms, under a fresh key, and
-// reports whether it has an outcome: a refusal was then for the key.
+// takenFresh sends the request with that difference, in these forms, under a fresh key, and reports whether it has an outcome: a refusal was then for
+// the key. False also if the difference cannot be made.
 func (j judgement) takenFresh(change string, forms []string) bool {
 	fresh := j.trial.newOperation()
 	fresh.key = j.play.keyFrom(j.trial.r, fresh.key)
 	op := j.play.op.with(func(dup *operation) {
 		dup.body = bytes.ReplaceAll(dup.body, []byte(dup.ref), []byte(fresh.ref))
 		dup.body = bytes.ReplaceAll(dup.body, []byte(dup.key), []byte(fresh.key))
-		dup.key, dup.ref = fresh.key, fresh.ref
+		dup.key, dup.ref = fresh.key, fresh.ref // body and all: padding and members stay, which fill would drop
 	})
 	op.fillKey(j.trial.r)
 	if change != "" {
@@ -103,6 +104,7 @@ func (j judgement) judgeAmid() {
 		case s.kind == refused || s.kind == mismatch || s.kind == broken && s.status != http.StatusServiceUnavailable:
 			j.trial.should(false, "the outcome, or the word that it is in progress", "%s", s)
 			return
+		// it waited for long after the outcome, and not for want of time
 		case s.kind == noAnswer && s.ended.Sub(first.ended) > j.trial.r.o.AnswerTimeout/2 && errorText(s.err) == "timeout":
 			j.trial.wantOrHarm(stuck, false, "the outcome, or the word that it is in progress", "%s, though %s", s, first)
 			return
@@ -110,8 +112,8 @@ func (j judgement) judgeAmid() {
 	}
 }
 
-// judgeRepeats checks that each repeat after the outcome gets an outcome. It stops at the first one that does not. A repeat in a form that the target
-// never takes does not count.
+// judgeRepeats checks that each repeat of the first request after its outcome (again) gets an outcome. It stops at the first one that does not. A
+// repeat in a form that the target never takes does not count.
 func (j judgement) judgeRepeats() {
 	for _, s := range j.play.sends {
 		if !s.again || s.change != "" || s.outcome() || j.play.endsEarly(s.act) {
@@ -140,7 +142,8 @@ func (p *played) endsEarly(at int) bool { return at < len(p.acts) && p.acts[at].
 
 // judgeChange checks requests that differ from the first one in a relation, a kind of difference. The relation's bearing is the behaviour of a
 // correct server: the first outcome or a refusal (either), a refusal (other), a refusal or an outcome of its own (apart), any of these (free).
-// Without an outcome of both requests there is nothing to compare.
+// Without names in common, a mark of a replay or a single effect shows that both had one outcome. Without an outcome of both requests there is
+// nothing to compare.
 func (j judgement) judgeChange(change string) {
 	rel := j.trial.r.related[change]
 	first, ok := j.play.outcomeOf("")
@@ -154,6 +157,7 @@ func (j judgement) judgeChange(change string) {
 		j.trial.proved = true // it stays a failure, even if no later run fails
 		j.trial.wantOrHarm(j.trial.twoNames(j.play.op), false, "the outcome of the first request, or a refusal", "%s, and %s", first, differing)
 	case rel.bearing == either:
+	// nothing shows that both had one outcome
 	case !known && !differing.replayed && !first.replayed && !j.oneEffect(): // nothing shows that both had one outcome
 		if rel.bearing == other {
 			j.trial.wantOrHarm(twice, false, "a refusal", "%s, and %s", first, differing)
@@ -171,7 +175,8 @@ func (j judgement) judgeChange(change string) {
 	}
 }
 
-// oneEffect reports whether a count shows exactly one effect of the sequence's operation. It returns false if nobody counts.
+// oneEffect reports whether a count shows exactly one effect of the sequence's operation. It returns false if nobody counts. It waits a moment for a
+// second effect.
 func (j judgement) oneEffect() bool {
 	if !j.trial.counts() {
 		return false
@@ -190,7 +195,8 @@ func (p *played) outcomeOf(change string) (*sent, bool) {
 }
 
 // judgeEnd checks that the key has resolved: to the outcome of the first request, or of another that may have come before it, or to that one's
-// refusal. An operation that is made to fail may fail again. A refusal that the request gets under a fresh key, too, is right.
+// refusal. An operation that is made to fail may fail again. A refusal that the request gets under a fresh key, too, is right. unresolved is denied
+// for a refusal, stuck for an answer that leaves the key open.
 func (j judgement) judgeEnd() {
 	last := j.play.ending()
 	switch {
@@ -226,13 +232,14 @@ func (p *played) othersOutcome() bool {
 	return slices.ContainsFunc(p.sends, func(s *sent) bool { return s.change != "" && s.outcome() })
 }
 
-// refusedFirst reports whether a request that differs may have come first under the key: a
-// server may keep its refusal.
+// refusedFirst reports whether a request that differs may have come first under the key: a server may keep its refusal. It may if it is the first
+// act, or the second and sent beside the first.
 func (p *played) refusedFirst() bool {
 	return len(p.acts) > 0 && (p.acts[0].change != "" || len(p.acts) > 1 && p.acts[1].beside && p.acts[1].change != "")
 }
 
-// judgeOthers checks that the operations with other keys, sent in between, had outcomes and effects of their own.
+// judgeOthers checks that the operations with other keys, sent in between, had outcomes and effects of their own. One without an outcome is passed
+// over: it may have been refused for reasons of its own.
 func (j judgement) judgeOthers() {
 	for _, s := range j.play.others {
 		if !s.outcome() {
@@ -259,7 +266,7 @@ func (x *trial) isOwn(s *sent) bool {
 
 // judgeCount checks the number of effects of the sequence's operation: not more than allowed, and at least one if the first request, or a repeat of
 // it, was answered with a success. The effects are counted by the operation's reference, whatever its keys. Where they are only inferred from
-// answers, a missing one says nothing.
+// answers, a missing one says nothing. wasTaken: some request had an outcome, so that an effect is waited for.
 func (j judgement) judgeCount() {
 	if j.trial.r.blind() != "" {
 		return // no answer names an effect, and nobody counts
@@ -279,8 +286,9 @@ func (j judgement) judgeCount() {
 	}
 }
 
-// mostEffects returns the most effects of a correct server: none if all was refused, else one, and one more for each kind of difference that may make a
-// request an operation of its own. Where the profile has no keys for its method (unprotected), each send of it may have an effect.
+// mostEffects returns the most effects of a correct server: none if all was refused, else one, and one more for each kind of difference that may make
+// a request an operation of its own. Where the profile has no keys for its method (unprotected), each send of it may have an effect. A request that
+// was refused, or cut off in its body, must have none.
 func (j judgement) mostEffects() int {
 	most, extra := 0, map[string]int{}
 	for _, s := range j.play.sends {

@@ -10,7 +10,8 @@ import (
 
 // overlap sends a group of acts (steps of the sequence that meet) with a slow first one: the others come while it is at work. All have ended when it
 // returns. gate is that of the slow operation, by which the suite's own handler holds it at work; overlap releases it. For another server
-// gate.entered is nil, and each act waits for its part of the work (Options.Hold). The lanes "1" and "2" label the requests in the report.
+// gate.entered is nil, and each act waits for its part of the work (Options.Hold). The lanes "1" and "2" label the requests in the report. again
+// tells that the first outcome was given before the group.
 func (p *played) overlap(x *trial, first, end int, gate *gate) {
 	again := p.given()
 	lead := p.launch(x, first, "1", again)
@@ -76,7 +77,7 @@ func (p *played) collect(all []*launched) {
 }
 
 // atOnce sends a group of acts (steps of the sequence) at one instant: all requests but their last bytes, then the last bytes together. All have
-// ended when it returns. No request shares a connection with another one.
+// ended when it returns. No request shares a connection with another one, so that the form "connection" is dropped. copies of 0 is one request.
 func (p *played) atOnce(x *trial, first, end int) {
 	var gates []*link
 	var all []*launched

@@ -18,8 +18,8 @@ func (p *played) send(x *trial, a move, op *operation, lane, note string) *answe
 	return p.receive(x, l, a)
 }
 
-// leave closes the connection of a request without reading the answer, once the server may be at work on it: by FIN for "leaves", else by RST. It
-// returns an answer of kind noAnswer.
+// leave closes the connection of a request without reading the answer, once the server may be at work on it: by FIN if the act ends with "leaves",
+// else by RST. It returns an answer of kind noAnswer.
 func (p *played) leave(x *trial, l *link, a move) *answer {
 	wait := leaveWait
 	if p.slow {
@@ -59,8 +59,8 @@ func (p *played) receive(x *trial, l *link, a move) *answer {
 	return got
 }
 
-// write writes a request in the form of its act: whole, in two pieces, announced, or only a part of it if the client cuts it off. link.write sends
-// all but the given number of bytes at the end.
+// write writes a request in the form of its act: whole, in two pieces, announced, or only a part of it if the client cuts it off in its body.
+// link.write sends all but the given number of bytes at the end.
 func (p *played) write(l *link, a move, op *operation, note string) {
 	l.load(formed(op, a.forms), framingOf(a.forms))
 	l.note = note
@@ -91,7 +91,8 @@ func framingOf(forms []string) framing {
 	return withLength
 }
 
-// formed returns a copy of the operation with the header fields that its forms ask for.
+// formed returns a copy of the operation with the header fields that its forms ask for. "more-fields" are those of tracing and of other clients,
+// which mean nothing to the key.
 func formed(op *operation, forms []string) *operation {
 	return op.with(func(dup *operation) {
 		dup.backwards = slices.Contains(forms, "field-order")

@@ -46,7 +46,8 @@ func (s *sequence) clone() *sequence {
 }
 
 // relations returns the ids of all relations that occur in the sequence, each once, in the order given. A relation is a kind of difference between
-// requests, or a way of sending them.
+// requests, or a way of sending them. Acts that are beside another overlap with it if the operation is slow, else they come at once. met may hold "",
+// which is no relation.
 func (s *sequence) relations(order []string) []string {
 	if s.only != "" {
 		return []string{s.only}

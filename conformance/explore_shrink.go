@@ -7,7 +7,8 @@ import (
 
 // shorten returns a shortest failed attempt, starting from a: if any one of its parts is left out, its sequence does not fail in tries plays (two at
 // least where requests meet). It stops early at shrinksMax shorter sequences, at pursuitMax requests, and when ctx ends. A fault with the relation
-// "amount", another number, explains those that it covers, and so may stand for them.
+// "amount", another number, explains those that it covers, and so may stand for them. The first shorter sequence that fails alike is taken, and
+// shortened in turn.
 func (s *search) shorten(ctx context.Context, a *attempt, tries int) *attempt {
 	best, shrinks, most := a, 0, s.spent.Load()+pursuitMax
 	for again := true; again; {
@@ -37,8 +38,8 @@ func (s *sequence) racy() bool {
 	return slices.ContainsFunc(s.acts, func(a move) bool { return a.beside || a.copies > 1 })
 }
 
-// shorter lists copies of s with one part less: first without many acts, then without one act,
-// then with plainer acts. amount lists the relations that "amount" covers and may replace.
+// shorter lists copies of s with one part less: first without many acts, then without one act, then with plainer acts. amount lists the relations
+// (kinds of differences) that "amount" covers and may replace. The first act of a sequence is never beside another.
 func (s *sequence) shorter(amount []string) []*sequence {
 	var all []*sequence
 	less := func(change func(*sequence)) {

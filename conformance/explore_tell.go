@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// words describes a request of the sequence in words, for the report.
+// words describes a request of the sequence in words, for the report. A relation (of a change, a form, or the end of the client) has its own.
 func (s *sequence) words(r *runner, a move) string {
 	text := "the request"
 	if a.copies > 1 {
@@ -37,7 +37,7 @@ func (s *sequence) words(r *runner, a move) string {
 	return text
 }
 
-// tell describes the sequence with its answers, in the order of sending, for the report.
+// tell describes the sequence with its answers, in the order of sending, for the report. The index behind the last act has the repeats at the end.
 func (p *played) tell(r *runner) string {
 	var lines []string
 	if p.fails != "" {
@@ -100,7 +100,7 @@ func explainedID(ids []string) string {
 }
 
 // finding returns a fault that the search has found as a case of the report. ids names its relations, the kinds of differences between the requests
-// that together show it; the case's rule is made of theirs. No relation stands for "repeat". Impact and fix are those of the last relation with
+// that together show it; the case's rule is made of theirs. An empty list stands for "repeat". Impact and fix are those of the last relation with
 // another request (other, apart); ownLoss says that they fit a success told of what never happened (the harm lost).
 func (r *runner) finding(ids []string) Case {
 	if len(ids) == 0 {

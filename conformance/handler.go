@@ -70,7 +70,7 @@ func RunOrigin(ctx context.Context, origin string, o Options) (*Report, error) {
 }
 
 // run judges a target behind which s is the handler: the suite counts effects and makes operations slow or failing itself, so that the options for
-// these are emptied. dial makes the connections; nil is a plain net.Dialer.
+// these are emptied. It serves every path, so that the options for other paths have defaults. dial makes the connections; nil is a plain net.Dialer.
 func (s *ownHandler) run(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 	setDefault(&o.SecondPath, "/other-operations")
 	setDefault(&o.ActionPath, "/operations/{id}/cancel")

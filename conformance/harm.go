@@ -78,8 +78,8 @@ func (c *Case) tells(h harm) bool {
 	return h == ownHarm || h == lost && c.ownLoss || slices.Contains(tellsOf()[h], c.ID)
 }
 
-// consequenceOf returns level, impact and fix of a finding with harm h and verdict v. A
-// warning has LevelShould; a failure has LevelMust at least.
+// consequenceOf returns level, impact and fix of a finding with harm h and verdict v. Where the case's own texts fit h they stay, with the level of
+// the harm; else all is the harm's. A warning has LevelShould; a failure has LevelMust at least.
 func (c *Case) consequenceOf(h harm, v Verdict) consequence {
 	general, own := consequences()[h], consequence{c.Level, c.Impact, c.Fix}
 	switch {

@@ -34,8 +34,8 @@ const (
 )
 
 // events returns the answers to requests of one key as a history for the model, in the same order. It leaves out refusals and rate limits, which say
-// nothing of the key's effect; after a server error, or without an answer, there may be an effect. An answer with a Location alone has the id that
-// another answer gave with that Location.
+// nothing of the key's effect; after a server error, or without an answer, there may be an effect (fate maybe; no end time without an answer). An
+// answer with a Location alone has the id that another answer gave with that Location.
 func events(answers []*answer) []event {
 	var all []event
 	names := map[string]string{} // by place: an answer that has lost its body may have kept that
@@ -62,7 +62,7 @@ func events(answers []*answer) []event {
 				continue // it says nothing of the key
 			}
 			e.fate = waiting
-		case broken:
+		case broken: // the fate stays "maybe", the zero value
 		case noAnswer:
 			e.ret = time.Time{}
 		default:
@@ -103,9 +103,8 @@ func checkModel(history []event, effects int) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(keyModel(), operationsOf(reduce(history), effects), historyCheckMax)
 }
 
-// shrink returns a shorter history that is still illegal, for the report. It leaves out "in
-// progress" answers only: without a request that may have had the effect, a legal history
-// could look illegal.
+// shrink returns a shorter history that is still illegal, for the report. It tries to leave out each "in progress" answer, and those only: without a
+// request that may have had the effect, a legal history could look illegal.
 func shrink(history []event, effects int) []event {
 	small := slices.Clone(history)
 	for i := len(small) - 1; i >= 0; i-- {
@@ -133,8 +132,8 @@ func tale(history []event) string {
 	return strings.Join(parts, "; ")
 }
 
-// plainViolation returns a violation that one sentence explains, and its harm; "" if there is
-// none. It decides the frequent cases without a search.
+// plainViolation returns a violation that one sentence explains, and its harm; "" if there is none. A negative number of effects means no count. It
+// decides the frequent cases without a search.
 func plainViolation(history []event, effects int) (string, harm) {
 	if effects > 1 {
 		return plural(effects, "effect") + " of one key", twice
@@ -167,10 +166,9 @@ func plainViolation(history []event, effects int) (string, harm) {
 	return "", ownHarm
 }
 
-// reduce leaves out events that constrain nothing, in the order of their start, and so keeps
-// the search small. Of outcomes with one name it keeps the first to end, which bounds the time
-// of the effect, and the first to start, which may have had it. Of requests without an answer
-// it keeps the first to start: the others may do nothing that the first cannot.
+// reduce returns the history without the events that constrain nothing, in the order of their start, and so keeps the search for an order of one
+// effect small. Of outcomes with one name it keeps the first to end, which bounds the time of the effect, and the first to start, which may have had
+// it. Of requests without an answer it keeps the first to start: the others may do nothing that the first cannot.
 func reduce(history []event) []event {
 	kept := slices.DeleteFunc(slices.Clone(history), func(e event) bool { return e.fate == outcome || e.lost() })
 	for i, e := range history {
@@ -222,7 +220,7 @@ type keyState struct {
 // operationsOf returns a history of requests in the form for the linearizability checker porcupine. A request that may have run is two operations,
 // its arrival and its end, both over its whole time; an "in progress" answer is its end alone. A request without an answer may end at any later time.
 // effects is the number of effects counted at the server, checked as a last operation; negative: nobody counts. A count of -1 means that a step is no
-// count.
+// count. last is the time of the last known event.
 func operationsOf(history []event, effects int) []porcupine.Operation {
 	var operations []porcupine.Operation
 	var zero time.Time
@@ -272,7 +270,8 @@ func keyModel() porcupine.Model {
 
 // nextStates returns the possible states of a key after a step from state s. A step is the arrival of a request, its end, or a count of effects.
 // There are no states if a correct server cannot make the step from s. In a state, running is the request at work (-1: none), done says that the
-// effect has happened, and name is that of its outcome ("": not known yet). A step with a count below zero is no count.
+// effect has happened, and name is that of its outcome ("": not known yet). A step with a count below zero is no count. A request at work may have
+// had its effect already, or not yet: both counts fit.
 func nextStates(s keyState, in step) []keyState {
 	idle := s.running < 0 && !s.done
 	switch {

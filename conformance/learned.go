@@ -60,9 +60,9 @@ func lessons() []lesson {
 	}
 }
 
-// Learned lists the observations of the run about the server: how it takes a request, and the
-// things that it compares, keeps, forgets and waits for. Results without an observation are
-// left out. The slice is never nil.
+// Learned lists the observations of the run about the server: how it takes a request, and the things that it compares, keeps, forgets and waits for.
+// Before the results of cases stand WayIn, the way of sending keys that the probe had to find, and Headline, what limits the verdicts. Results
+// without an observation are left out. The slice is never nil.
 func (r *Report) Learned() []Learned {
 	found := map[string]*Result{}
 	for i := range r.Cases {
@@ -85,7 +85,7 @@ func (r *Report) Learned() []Learned {
 	return all
 }
 
-// told returns the sentence about the target that the result of a case gives; "" if it gives none.
+// told returns the sentence about the target that the result of a case gives; "" if it gives none. seen is the text before an observation.
 func (l *lesson) told(c *Result) string {
 	switch c.Verdict {
 	case VerdictPass:

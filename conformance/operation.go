@@ -253,8 +253,7 @@ func quote(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-// sentKey returns the key as sent, several header lines joined, and whether the request
-// carries one.
+// sentKey returns the key as sent, several header lines joined, and whether the request carries one: in a query or a body it always does.
 func (op *operation) sentKey(r *runner) (string, bool) {
 	switch {
 	case !r.o.inHeader():
@@ -319,8 +318,8 @@ func (op *operation) fields(r *runner) [][2]string {
 	return op.shaped(append(fields, op.extra...))
 }
 
-// shaped gives header fields the order and the spelling that the operation asks for, in place, and returns them. The first field, Host, keeps its
-// place.
+// shaped gives header fields the order and the spelling that the operation asks for (backwards, lowerNames), in place, and returns them. The first
+// field, Host, keeps its place.
 func (op *operation) shaped(fields [][2]string) [][2]string {
 	if op.backwards {
 		slices.Reverse(fields[1:])

@@ -60,7 +60,8 @@ const holdTriesMax = 3
 
 // overlapped sends duplicates (followers) while a slow first request (the leader) is at work, and makes sure of the overlap: each was sent after it,
 // and was answered before its end or had been waiting for long. Without an overlap it tries longer work. followers returns the operations to send,
-// from the leader's. False: no overlap came about, or the leader did not succeed, and the case is inconclusive.
+// from the leader's. A leader without any answer ends the tries, too. False: no overlap came about, or the leader did not succeed, and the case is
+// inconclusive.
 func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap, bool) {
 	var found *overlap
 	x.holding(func(hold time.Duration) bool {
@@ -78,10 +79,9 @@ func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap
 // Such a try shows nothing, and is made again.
 func overtaken(leader *answer) bool { return leader.kind != noAnswer && !leader.outcome() }
 
-// holding calls try with Options.Hold, and with threefold holds, until it returns true: the
-// requests overlapped. They may fail to on a busy machine, which is no fault of the server.
-// After holdTriesMax tries the case is inconclusive. A try that met a rate limit is made
-// again, holdTriesMax times at most, after the wait that the limit asks for.
+// holding calls try with Options.Hold, and with threefold holds, until it returns true: the requests overlapped. They may fail to on a busy machine,
+// which is no fault of the server. After holdTriesMax tries the case is inconclusive. A try that met a rate limit is made again, holdTriesMax times
+// at most, after the wait that the limit asks for, and does not count.
 func (x *trial) holding(try func(hold time.Duration) bool) {
 	hold, limits := x.r.o.Hold, 0
 	for tries := 0; tries < holdTriesMax; {
@@ -100,8 +100,9 @@ func (x *trial) holding(try func(hold time.Duration) bool) {
 }
 
 // tryOverlap makes one try to send a request and duplicates (followers) that arrive while the server works on it. v holds the answers. proved is
-// false if they may not have overlapped: a request of less than three quarters of hold was not slow. All of them have ended when it returns. gate
-// holds the operation at work in the suite's own handler; for another server gate.entered is nil, and only the time tells when it is at work.
+// false if they may not have overlapped: a request of less than three quarters of hold was not slow, and a duplicate that a rate limit refused, or
+// that was never written, did not meet it. All of them have ended when it returns. gate holds the operation at work in the suite's own handler; for
+// another server gate.entered is nil, and only the time tells when it is at work.
 func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*operation) (v *overlap, proved bool) {
 	v = &overlap{op: x.newOperation(), hold: hold}
 	gate := x.r.steering.hold(v.op, hold)

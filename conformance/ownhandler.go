@@ -47,7 +47,7 @@ type reply struct {
 // newOwnHandler returns the suite's own handler, which counts effects by the references in requests and misbehaves as cases ask it to.
 func newOwnHandler() *ownHandler {
 	return &ownHandler{
-		reference: regexp.MustCompile(`r[0-9a-f]{24}`),
+		reference: regexp.MustCompile(`r[0-9a-f]{24}`), // as newOperation makes references
 		counts:    map[string]int{}, scripts: map[string]*script{},
 	}
 }
@@ -80,7 +80,7 @@ func (s *ownHandler) hold(op *operation, _ time.Duration) *gate {
 func (s *ownHandler) fail(op *operation, status, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	op.failing = status
+	op.failing = status // so that the sender does not take its 429 or 503 for a rate limit
 	at := s.script(op.ref)
 	at.status, at.times = status, times
 	if times == 0 {
@@ -112,7 +112,8 @@ func (s *ownHandler) effects(_ context.Context, ref string) (int, Witness, error
 }
 
 // ServeHTTP is the handler behind the middleware under test. Each request with a whole body has an effect, unless the case has ordered a failure or a
-// crash for its reference (its script), or the body is broken JSON. GET, HEAD and OPTIONS have none. A crash is a panic.
+// crash for its reference (its script), or the body is broken JSON. GET, HEAD and OPTIONS have none. A crash is a panic. An action without a body has
+// its reference in the path.
 func (s *ownHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, answerBytesMax))
 	if err != nil {

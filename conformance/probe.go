@@ -24,8 +24,9 @@ type learnt struct {
 const probeTries = 3
 
 // probe sends a few plain operations before the first case, and fills r.learnt: whether ids and Locations tell effects apart, and whether effects can
-// be counted. If the server accepts none, the error matches ErrRefuses: no case could be judged, and such a run must not look clean. If ctx ends, the
-// error wraps the context's.
+// be counted, or only inferred from these names. findWayIn tries other ways to send the key after a refusal; one is nil if none works. If the server
+// accepts none, the error matches ErrRefuses: no case could be judged, and such a run must not look clean. If ctx ends, the error wraps the
+// context's.
 func (r *runner) probe(ctx context.Context, chosen []Case) error {
 	x := r.newTrial(&Case{ID: "probe"}, "", nil)
 	x.start(ctx)
@@ -48,7 +49,7 @@ func (r *runner) probe(ctx context.Context, chosen []Case) error {
 	}), "the same under another key")
 	two, c := x.plainOperation()
 	if c.kind != done {
-		c, two = a, one
+		c, two = a, one // the second did not succeed: the first stands for it
 	}
 	if b.kind != done && !strings.Contains(c.id, two.ref) {
 		b = c // a body may be sent once only; the id is not made of it
@@ -85,7 +86,8 @@ func keyHeaders() []string {
 }
 
 // advice returns a hint for the error after a refusal of every operation, with a leading semicolon: an option for credentials, or for the name of the
-// key's header, if that may be the cause; "" if there is no hint.
+// key's header, if that may be the cause; "" if there is no hint. findable: the refusal is one that another way of sending the key could change.
+// probesAllowed is the number of such ways that may be tried.
 func (x *trial) advice(a *answer) string {
 	if a.status == http.StatusUnauthorized {
 		return "; give its credentials with -H 'Authorization: …'"
@@ -101,7 +103,8 @@ func (x *trial) advice(a *answer) string {
 }
 
 // tryWitness checks the witness (the counter of effects at the target): it must count 0 for a reference without a request, and 1 or more for each
-// accepted operation. Otherwise it sets badWitness, the reason why counts are not trusted in this run.
+// accepted operation. Otherwise it sets badWitness, the reason why counts are not trusted in this run. WitnessInferred means that there is none, and
+// changes nothing.
 func (x *trial) tryWitness(accepted ...*operation) {
 	l := &x.r.learnt
 	unused, witness, err := x.r.steering.effects(x.ctx, x.newOperation().ref)
@@ -134,7 +137,7 @@ func (x *trial) tryDelay() {
 	}
 	plain := x.do(x.newOperation(), "not slow")
 	slow := x.newOperation()
-	hold := min(x.r.o.Hold, holdDefault)
+	hold := min(x.r.o.Hold, holdDefault) // enough to tell, and no longer than needed
 	x.r.steering.hold(slow, hold)
 	a := x.do(slow, "slow")
 	took, usual := a.ended.Sub(a.started), plain.ended.Sub(plain.started)

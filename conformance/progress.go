@@ -104,8 +104,8 @@ func (p *progress) result(id string) (Result, bool) {
 	return c, found
 }
 
-// inapplicable returns the reason if a case in c.After has failed each time, or was skipped for
-// such a reason; "" if c may be tried.
+// inapplicable returns the reason if a case in c.After has failed each time, or was skipped for such a reason; "" if c may be tried. So a failure
+// reaches the cases that build on a skipped one.
 func (p *progress) inapplicable(c *Case) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -90,7 +90,7 @@ const (
 // budget is the link's error. Nothing is written yet. Set note after it.
 func (l *link) load(op *operation, f framing) {
 	l.op, l.note, l.written = op, "", time.Time{}
-	if l.started.IsZero() {
+	if l.started.IsZero() { // else it is the first request, and dial has set it
 		l.started = time.Now()
 	}
 	if l.err == nil {
@@ -172,8 +172,8 @@ func (l *link) answered() bool {
 	return status != "" && status[0] != '1'
 }
 
-// status returns the status of the answer that begins to arrive within wait; "" if none does.
-// It consumes nothing: receive reads the same answer.
+// status returns the status of the answer that begins to arrive within wait; "" if none does. It consumes nothing: receive reads the same answer.
+// Errors of the deadlines show in the reads.
 func (l *link) status(wait time.Duration) string {
 	if l.err != nil {
 		return ""
@@ -200,7 +200,7 @@ func (l *link) receive() *answer {
 	l.x.r.read(a)
 	l.x.noteLimit(a)
 	l.x.record(l, a)
-	l.started = time.Time{}
+	l.started = time.Time{} // the next load sets it anew
 	return a
 }
 

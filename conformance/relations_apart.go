@@ -45,6 +45,7 @@ func apartRelations() []relation {
 		apartFrom("caller", "of another caller", func(_ *runner, op *operation) bool { op.stranger = true; return true }, NeedPrincipal),
 		keyed("key-case", "in the other case", func(fresh string) string { return "Order-" + fresh }, strings.ToLower), // UUIDs may be compared without regard to case
 		keyed("key-tail", "with one character more", nil, func(key string) string { return key + "x" }),
+		// long, for servers that compare the beginning of a key only
 		keyed("key-end", "with another last character", func(fresh string) string { return fresh + strings.Repeat("-", keyEndBytes) + "a" },
 			func(key string) string { return key[:len(key)-1] + "b" }),
 		keyed("key-digits", "of digits with another last one", digitsOnly, func(key string) string { return key[:len(key)-1] + "8" }),
@@ -73,8 +74,7 @@ func changeMethod(r *runner, op *operation) bool {
 // variant.
 const keyEndBytes = 150
 
-// digitsOnly returns a key of 25 digits from a fresh key. Its last digit is 7, its first is
-// not 0.
+// digitsOnly returns a key of 25 digits from a fresh key. Its last digit is 7, its first is not 0. As a number it would lose its last digits.
 func digitsOnly(fresh string) string {
 	digits := []byte(digestHex(fresh)[:24])
 	for i, c := range digits {

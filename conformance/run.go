@@ -106,7 +106,7 @@ func newRunner(o Options) (*runner, error) {
 	}
 	r.id = hex.EncodeToString(random[:8])
 	if r.seed = r.o.Seed; r.seed == 0 {
-		r.seed = binary.BigEndian.Uint64(random[8:])>>11 | 1 // it fits a JSON number
+		r.seed = binary.BigEndian.Uint64(random[8:])>>11 | 1 // it fits a JSON number, and is not 0, which would mean none
 	}
 	return r, nil
 }
@@ -129,7 +129,7 @@ func (r *runner) spend(op *operation) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.operations[op.ref+"\x00"+op.key] = true
+	r.operations[op.ref+"\x00"+op.key] = true // a repeat adds nothing, and is within the bound
 	if len(r.operations) > r.o.MaxEffects {
 		delete(r.operations, op.ref+"\x00"+op.key)
 		r.outOfEffects = true

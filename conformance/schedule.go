@@ -29,8 +29,8 @@ func (r *runner) schedule(ctx context.Context, chosen []Case) {
 	r.confirm(ctx, slices.Concat(alone, disruptive))
 }
 
-// phases splits the cases by their phase, in the order of the book: cases that others depend
-// on, cases without a condition, cases that must be alone, and disruptive ones.
+// phases splits the cases by their phase, in the order of the book: cases that others depend on, cases without a condition, cases that must be alone,
+// and disruptive ones. A case on which only those of the third group depend need not come first.
 func (r *runner) phases(chosen []Case) (required, others, alone, disruptive []Case) {
 	needed := map[string]bool{}
 	for _, c := range chosen {
@@ -53,8 +53,8 @@ func (r *runner) phases(chosen []Case) (required, others, alone, disruptive []Ca
 	return required, others, alone, disruptive
 }
 
-// disruptive reports whether the case stops the target, or makes it forget keys that other
-// cases rely on.
+// disruptive reports whether the case stops the target, or makes it forget keys that other cases rely on. A case that may run beside others does
+// neither, whatever it needs.
 func (c *Case) disruptive() bool {
 	return c.Alone && slices.ContainsFunc(c.Needs, func(n Need) bool { return n == NeedRestart || n == NeedOutage || n == NeedExpiry })
 }
@@ -113,7 +113,7 @@ func (r *runner) launch(ctx context.Context, c Case, slots chan struct{}, left f
 
 // perform runs a case, and stores its worst result. Before the wait for late effects it gives back s, the permission to disturb other cases.
 // required: other cases depend on this one. After a failure it runs again at once, since they are skipped only if it fails each time; if the case
-// waited for long, first has made these repeats already (slow).
+// waited for long, first has made these repeats already (slow). tried lets the dependents begin, and tells whether each try failed.
 func (r *runner) perform(ctx context.Context, c *Case, s *slot, required bool) {
 	if why := r.unfit(c); why != "" {
 		r.progress.tried(c, false)
@@ -149,7 +149,7 @@ func (r *runner) perform(ctx context.Context, c *Case, s *slot, required bool) {
 }
 
 // performEarly runs a case with long waits twice, before the cases that it depends on (c.After) have ended: the whole run takes less time. If one of
-// those fails then, the case counts as skipped. Otherwise the worse of the two results counts.
+// those fails then, the case counts as skipped. Otherwise the worse of the two results counts. Its trials hold no slot: they disturb nobody.
 func (r *runner) performEarly(ctx context.Context, c *Case) {
 	if why := r.unfit(c); why != "" {
 		r.progress.tried(c, false)
@@ -202,8 +202,8 @@ func (r *runner) manyDependOn(c *Case) bool {
 }
 
 // first runs a case once and returns that trial. When the case gives its slot (the permission to disturb others) back before a long wait, its repeats
-// begin beside it, so that the waits do not add up. The repeats are returned if the case fails, and cancelled otherwise. All have ended when first
-// returns.
+// begin beside it, so that the waits do not add up. The repeats are returned if the case fails, and cancelled otherwise; with Options.Repeat the
+// caller makes its own. All have ended when first returns.
 func (r *runner) first(ctx context.Context, c *Case, s *slot) (*trial, []*trial) {
 	beside, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -254,8 +254,8 @@ func (r *runner) act(ctx context.Context, x *trial) {
 	x.c.run(x)
 }
 
-// unfit returns the reason for skipping a case: a need that the target lacks, or a failed case
-// in c.After. "" means that it can be tried.
+// unfit returns the reason for skipping a case: a need that the target lacks, or a failed case in c.After. "" means that it can be tried. A failed
+// case may have finished since the last call.
 func (r *runner) unfit(c *Case) string {
 	for _, need := range c.Needs {
 		if why := r.missing(need); why != "" {

@@ -66,9 +66,8 @@ func (x *trial) putOffWait(a *answer) time.Duration {
 	return max(wait, 20*time.Millisecond)
 }
 
-// limitWait returns the wait that a rate limit asks for in a. Zero: a comes from no limit,
-// names no wait, or asks for more than limitedWaitMax. Such an answer may be meant for the
-// duplicate.
+// limitWait returns the wait that a rate limit asks for in a. Zero: a comes from no limit, names no wait, or asks for more than limitedWaitMax. A 429
+// without a wait may be the server's answer to a duplicate, and is a final answer.
 func (x *trial) limitWait(a *answer) time.Duration {
 	wait, told := hint(x.r.o.Profile, a)
 	if !x.r.limited(a) || !told || wait > limitedWaitMax {
@@ -96,7 +95,7 @@ func (x *trial) takeLimit() time.Duration {
 }
 
 // once sends one request on a fresh connection, and does not repeat it, even after a rate limit. note labels it in the report. The connection stays
-// open until the case ends, so that the server does not see a client that leaves.
+// open until the case ends, so that the server does not see a client that leaves (park).
 func (x *trial) once(op *operation, f framing, note string) *answer {
 	l := x.dial("")
 	defer x.park(l)

@@ -69,7 +69,8 @@ func (x *trial) end() {
 }
 
 // stepAside lets other cases run during a long wait of this one: it gives back the slot, the right to run as one of a bounded number of cases, and
-// calls onAside. It does nothing for a case that must run alone, or keeps its slot to the end. A second call has no effect.
+// calls onAside, which begins the repeats of this case, if it is set. It does nothing for a case that must run alone, or keeps its slot to the end. A
+// second call has no effect.
 func (x *trial) stepAside() {
 	if x.slot == nil || x.slot.sticky || x.c.Alone {
 		return
@@ -231,7 +232,7 @@ func (x *trial) result() Result {
 		c.Verdict, c.Reason = VerdictError, "the case judged nothing"
 	}
 	if left := x.sent.left(); left > 0 && len(c.Exchanges) == exchangesMax {
-		c.Exchanges[exchangesMax/2].Note += fmt.Sprintf(" (%d exchanges before this one were not kept)", left)
+		c.Exchanges[exchangesMax/2].Note += fmt.Sprintf(" (%d exchanges before this one were not kept)", left) // where they were dropped
 	}
 	if c.Verdict == VerdictPass || c.Verdict == VerdictSeen {
 		c.Reason = ""

@@ -34,7 +34,7 @@ const (
 // PlanVolume returns the numbers of operations and requests that a run with these options and Volume would send. It divides Options.MaxEffects and
 // MaxRequests among the cases by fixed parts, and sends nothing. Parts: fresh keys (keys) and repeats of some (repeats), other bodies under a few
 // keys (owners), large bodies, keys repeated after a pause (aged), keys beside one at work (besides), and connections with connectionRound requests
-// each, the last of which is a repeat.
+// each, the last of which is a repeat. The 1 is the operation at work beside which others are sent.
 func PlanVolume(o Options) VolumePlan {
 	o = o.withDefaults()
 	effects := o.MaxEffects

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// volumeKeys sends many keys, then repeats the first of them and some others: a server must not forget a key because it has seen many.
+// volumeKeys sends many keys, then repeats the first of them and some others: a server must not forget a key because it has seen many. begin sends
+// new operations and returns those that succeeded; repeatAll checks that each gets its outcome again.
 func volumeKeys(v volumeRun) {
 	p := v.plan
 	if all, ok := v.begin(v.fresh(p.keys, func(*operation) {}), "one of many"); ok {
@@ -17,6 +18,7 @@ func volumeKeys(v volumeRun) {
 }
 
 // volumeBytes begins a few operations and then many with large bodies, and repeats all of them: large requests must not make the server forget keys.
+// begin sends new operations and returns those that succeeded; repeatAll checks that each gets its outcome again.
 func volumeBytes(v volumeRun) {
 	p := v.plan
 	large := func(op *operation) { op.body = withMember(op.body, "padding", `"`+strings.Repeat("-", largeBytes)+`"`) }
@@ -30,7 +32,7 @@ func volumeBytes(v volumeRun) {
 }
 
 // volumeAges repeats operations after a long pause without any request: the server must still know their keys. The pause is volumeAge, or three
-// quarters of the window that the server promises, if that is shorter.
+// quarters of the window that the server promises, if that is shorter. repeatAll checks that each gets its outcome again.
 func volumeAges(v volumeRun) {
 	all, ok := v.begin(v.fresh(v.plan.aged, func(*operation) {}), "before a pause")
 	age := volumeAge
@@ -43,7 +45,7 @@ func volumeAges(v volumeRun) {
 }
 
 // volumeBodies sends many different bodies under a few used keys: all must be refused. Each second body has the same characters in another order, so
-// that a simple checksum does not tell it apart.
+// that a simple checksum does not tell it apart. flood sends all of them. At the end the first requests must still get their outcomes (repeatAll).
 func volumeBodies(v volumeRun) {
 	p := v.plan
 	digits := "1234567890"
