@@ -92,7 +92,7 @@ func swapped(text string, n int) string {
 }
 
 // volumeLocks sends many other keys while one operation is at work. Refused ones are a warning: they show a lock for more than one key. Those that
-// wait are only recorded.
+// wait are only recorded. flood sends Options.Parallel keys at once; the last ones are sent while a quarter of the work (hold) is still to come.
 func volumeLocks(v volumeRun) {
 	slow, hold := v.trial.newOperation(), min(volumeHold, v.trial.r.o.AnswerTimeout/2)
 	gate := v.trial.r.steering.hold(slow, hold)
@@ -101,7 +101,7 @@ func volumeLocks(v volumeRun) {
 	var wait sync.WaitGroup
 	var lead *answer
 	wait.Go(func() { lead = v.trial.do(slow, fmt.Sprintf("at work for %v", hold)) })
-	v.trial.pause(leaveWait)
+	v.trial.pause(leaveWait) // so that it is at work
 	began := time.Now()
 	var beside []*flooded
 	waited := 0
@@ -134,7 +134,8 @@ func volumeLocks(v volumeRun) {
 }
 
 // volumeConnections sends operations of several kinds, callers and sizes on each of many connections, Options.Parallel of these at a time. Each
-// answer must be about its own request. The last request on a connection repeats the first.
+// answer must be about its own request. The last request on a connection repeats the first. alongOne sends them on one connection, judgeAlong judges
+// the answers.
 func volumeConnections(v volumeRun) {
 	var rounds [][]*operation
 	for range v.plan.connections {
@@ -172,7 +173,7 @@ func padded(r *runner, body []byte) []byte {
 }
 
 // strangersTurn returns an operation of the second caller under the key of one: a server must not take it for a repeat. Without a second caller, or
-// with keys from the server, it returns an operation with its own key.
+// with keys from the server (each is for one caller), it returns an operation with its own key.
 func (v volumeRun) strangersTurn(one *operation) *operation {
 	op := v.trial.newOperation()
 	if v.trial.r.o.As == nil || v.trial.r.o.handsOutKeys() {
@@ -190,7 +191,8 @@ func (v volumeRun) keylessTurn() *operation {
 	return v.trial.newOperation().with(func(dup *operation) { dup.keyless = v.trial.r.o.inHeader() })
 }
 
-// alongOne sends operations one after the other on one connection, and opens another one when the server closes it. The result is parallel to ops.
+// alongOne sends operations one after the other on one connection, and opens another one when the server closes it. It gives up if the first one
+// cannot be opened, or nothing more can be sent. Each result has a copy of the link as evidence. The result is parallel to ops.
 func (v volumeRun) alongOne(ops []*operation) []*flooded {
 	var all []*flooded
 	l := v.trial.dial("one connection")
@@ -215,7 +217,8 @@ func (v volumeRun) alongOne(ops []*operation) []*flooded {
 }
 
 // judgeAlong checks the answers on one connection: each is about its own request, no request is refused that is taken on a connection of its own, and
-// the last one, a repeat of the first, gets its outcome. along must not be empty. It returns false after a failed check.
+// the last one, a repeat of the first, gets its outcome. along must not be empty. It returns false after a failed check, or if effects could not be
+// counted. isOwn: the id and Location in an answer belong to no other request.
 func (v volumeRun) judgeAlong(along []*flooded) bool {
 	show := func() {
 		for _, f := range along {

@@ -86,6 +86,7 @@ func (v volumeRun) begin(ops []*operation, note string) ([]*flooded, bool) {
 	all := v.flood(ops, note)
 	for _, f := range all {
 		switch {
+		// its id or Location is that of another operation
 		case f.outcome() && !v.trial.isOwn(&sent{op: f.op, answer: f.answer}):
 			v.trial.proved = true // it stays a failure, even if no later run fails
 			v.showFlooded(f)
@@ -125,8 +126,9 @@ func (v volumeRun) refusesKey(f *flooded, among int) bool {
 	return !v.trial.wantOrHarm(denied, false, "a fresh key is taken", "%s for one of %s, and again %s; under another key the same request is taken", f, plural(among, "fresh key"), again)
 }
 
-// repeatAll sends the operations of first again and checks outcomes and effects. after says in
-// the report, "after ...", what came in between. It stops at the first failure.
+// repeatAll sends the operations of first again and checks outcomes and effects. after says in the report, "after ...", what came in between. It
+// stops at the first failure. A success that names nothing passes here: countAll counts its effects. An answer that leaves the key open is asked for
+// again before it is judged.
 func (v volumeRun) repeatAll(first []*flooded, after string) {
 	ops := make([]*operation, len(first))
 	for i, f := range first {
@@ -171,7 +173,7 @@ func (v volumeRun) countAll(ops []*operation, after string) {
 	}
 	claims := make([]claim, len(ops))
 	for i, op := range ops {
-		claims[i] = claim{ref: op.ref, what: "an operation that was repeated " + after, most: 1}
+		claims[i] = claim{ref: op.ref, what: "an operation that was repeated " + after, most: 1} // most: the effects that are allowed
 	}
 	v.trial.witness = v.trial.r.learnt.witness
 	for i, n := range v.trial.r.recount(v.trial.ctx, claims) {
@@ -190,7 +192,7 @@ func someOf(all []*flooded, n int) []*flooded {
 	if len(all) <= n {
 		return all
 	}
-	few := all[: n/2 : n/2]
+	few := all[: n/2 : n/2] // no spare capacity: append must not write into all
 	for i := range n - n/2 {
 		few = append(few, all[n/2+i*(len(all)-n/2)/(n-n/2)])
 	}

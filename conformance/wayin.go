@@ -126,7 +126,8 @@ var (
 )
 
 // waysFor lists the ways to send an operation that are to be tried after the refusal a: first those with a hint in its text or headers, then the
-// others. A prefix of keys, a header or a path that the text names makes a way of its own (namedPrefix, namedHeader, namedPath).
+// others. A prefix of keys, a header or a path that the text names makes a way of its own (namedPrefix, namedHeader, namedPath). A refusal may be a
+// long page: bounds keep the number of such ways small. 415 (Unsupported Media Type) hints at a form.
 func waysFor(a *answer) []way {
 	text := string(a.body[:min(len(a.body), 4096)])
 	for _, name := range sortedNames(a.header) {
@@ -163,8 +164,8 @@ func spoken(w way, text string) bool {
 	return slices.ContainsFunc(w.words, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// findable reports whether another way of sending may help after this refusal. Answers such as
-// 401, 404 or 429 have other causes.
+// findable reports whether another way of sending may help after this refusal. Answers such as 401, 404 or 429 have other causes. 500 is among those
+// that it may help: some servers crash without the key or the body that they expect.
 func findable(a *answer) bool {
 	switch a.status {
 	case 0, http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooManyRequests, http.StatusNotImplemented, http.StatusServiceUnavailable:
@@ -187,7 +188,8 @@ func (r *runner) probesAllowed() int {
 
 // findWayIn tries other ways to send an operation after the refusal a, until one succeeds, and leaves that way in r.o. If a way leads to another
 // refusal (by its status or, for a way by which the server may read the body, by its text), the next ways are tried on top of it. It returns the
-// successful operation with its answer; nil means none was found, and r.o is as before. It must run before the first case, alone.
+// successful operation with its answer; nil means none was found, and r.o is as before. by applies a way to the options. It must run before the first
+// case, alone.
 func (x *trial) findWayIn(a *answer) (*operation, *answer) {
 	if !findable(a) {
 		return nil, nil
@@ -229,7 +231,7 @@ func (x *trial) findWayIn(a *answer) (*operation, *answer) {
 }
 
 // pointAtToken fetches a key from the server, and puts the place of the key in the answer into the options and the way's flags. It returns false if
-// the server hands out no key.
+// the server hands out no key: by a success, in a usual member of a JSON body, or as plain text.
 func (x *trial) pointAtToken(w *way) bool {
 	a := x.do(x.tokenFetch(&operation{target: x.r.target.RequestURI(), keyless: true}), "a token is fetched")
 	pointer := pointerTo(a.body)
@@ -240,7 +242,8 @@ func (x *trial) pointAtToken(w *way) bool {
 	return a.kind == done && (pointer != "" || len(a.body) > 0 && !json.Valid(a.body))
 }
 
-// joined returns flags of the command on one line. A flag that begins with the line so far adds only its rest.
+// joined returns flags of the command on one line. A flag that begins with the line so far adds only its rest: some ways consist of an earlier one
+// and more.
 func joined(flags []string) string {
 	line := ""
 	for _, f := range flags {

@@ -59,7 +59,8 @@ func (w *accessWriter) Write(b []byte) (int, error) {
 // Unwrap returns the writer below, in which http.ResponseController looks for optional methods.
 func (w *accessWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// end completes the entry of the access log, and calls Config.Access with it. Only the first call has an effect.
+// end completes the entry of the access log, and calls Config.Access with it. Only the first call has an effect. seen is the request's entry in the
+// record of sends; nil if it is none.
 func (w *accessWriter) end() {
 	if w.tell == nil {
 		return

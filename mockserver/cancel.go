@@ -36,9 +36,9 @@ func (s *Server) asksToUndo(r *http.Request) bool {
 	return c != nil && r.Method == http.MethodPost && r.URL.Path == c.Path
 }
 
-// undo answers a request to undo by key; r must be one (asksToUndo). Like Square it answers 200 even for an unknown
-// key, and marks the key only if its stored answer is below 300. The request is no send, and meets only the faults of
-// UndoScript: those that drop the answer panic with http.ErrAbortHandler.
+// undo answers a request to undo by key; r must be one (asksToUndo). Like Square it answers 200 even for an unknown key, and marks the key only if
+// its stored answer is below 300. The request is no send, and meets only the faults of UndoScript: those that drop the answer panic with
+// http.ErrAbortHandler. Scope returns the id under which the store has this caller's key; Peek reads the entry and takes nothing.
 func (s *Server) undo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.cfg.MaxRequestBytes))
 	if err != nil {

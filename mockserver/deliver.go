@@ -24,7 +24,8 @@ const (
 )
 
 // refuse answers a request, or cuts its connection, without handling it: the fault happens before any effect (Fault.before). Its Delay passes first,
-// or until the client leaves or the server closes; Hang and Late use the Delay themselves.
+// or until the client leaves or the server closes; Hang and Late use the Delay themselves. Late keeps the request, to be handled later (delay). A
+// redirect without a Location leads to the same resource, under movedPrefix.
 func (s *Server) refuse(x *exchange) {
 	f := x.fault
 	if f.Kind != Hang && f.Kind != Late {
@@ -76,7 +77,8 @@ func (s *Server) deliver(x *exchange, a *keylayer.Answer) {
 	}
 }
 
-// send writes the whole answer, and notes in x.seen, the record of this request, whether the client took it.
+// send writes the whole answer, and notes in x.seen, the record of this request, whether the client took it. The end is noted just before the write,
+// so that a send that follows the answer is no overlap.
 func (s *Server) send(x *exchange, a *keylayer.Answer) {
 	s.rules.noteEnd(x.seen)
 	s.rules.answered(x.seen, a, a.Write(x.w))
@@ -158,6 +160,7 @@ func (s *Server) cutBody(x *exchange, a *keylayer.Answer) {
 	if n == 0 {
 		n = len(a.Body) / 2
 	}
+	// an empty body cannot be cut: the connection is closed all the same
 	n = min(n, max(len(a.Body)-1, 0))
 	s.rules.noteEnd(x.seen)
 	a.Head(x.w)
@@ -207,9 +210,9 @@ func (s *Server) cut(x *exchange, reset bool) {
 	_ = conn.Close() // an error changes nothing: the connection is gone
 }
 
-// killIdle answers, and leaves the connection open as if for another request. It then reads the next request, counts
-// it as a send, and closes the connection: like a server that restarts, or closes an idle connection just as it is
-// used. It returns once the connection is closed.
+// killIdle answers, and leaves the connection open as if for another request. It then reads the next request, counts it as a send, and closes the
+// connection: like a server that restarts, or closes an idle connection just as it is used. It returns once the connection is closed. The send of x
+// is finished before that wait. Where the connection cannot be taken over, as with HTTP/2, it only answers.
 func (s *Server) killIdle(x *exchange, a *keylayer.Answer) {
 	conn, buffer, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
@@ -238,7 +241,8 @@ func (s *Server) killIdle(x *exchange, a *keylayer.Answer) {
 }
 
 // lastRequest reads one more request of the hijacked connection of x, counts it as a send without an answer, and closes the connection. A request of
-// a method without effects is not counted. It blocks until a request arrives or conn is closed by the client or by Server.Close.
+// a method without effects, or with a body that does not arrive whole, is not counted. Its context names the connection, as that of other requests
+// does. It blocks until a request arrives or conn is closed by the client or by Server.Close.
 func (s *Server) lastRequest(x *exchange, conn net.Conn, from *bufio.Reader) {
 	r, err := http.ReadRequest(from)
 	if err != nil {

@@ -83,7 +83,7 @@ func place(a, b []byte, sizeA, sizeB int) string {
 	return fmt.Sprintf("%d and %d bytes, the first difference at offset %d", sizeA, sizeB, at)
 }
 
-// queryDifference says in words in which parameters two queries differ.
+// queryDifference says in words in which parameters two queries differ; one that cannot be parsed counts as spelled otherwise.
 func queryDifference(a, b string) string {
 	first, errA := url.ParseQuery(a)
 	second, errB := url.ParseQuery(b)

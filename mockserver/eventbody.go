@@ -60,7 +60,7 @@ func (e *events) body(w *profile.Webhook, p *profile.EventProof, x *exchange, fa
 		if value, found := keylayer.LookupText(request, f.Request); found && f.Event != "" {
 			var spelled any = value
 			if f == p.Amount {
-				spelled = json.Number(value)
+				spelled = json.Number(value) // without quotes
 			}
 			put(event, f.Event, spelled)
 		}
@@ -96,6 +96,7 @@ func (e *events) body(w *profile.Webhook, p *profile.EventProof, x *exchange, fa
 		put(whole, w.Events, []any{within(w.Event, event)})
 	}
 	if w.Live != "" {
+		// LiveValue is the member's value for live events: without "true" it means test
 		put(whole, w.Live, live == (w.LiveValue == "true"))
 	}
 	text, err := json.Marshal(whole)

@@ -117,7 +117,7 @@ func (l *lists) add(r *http.Request, body []byte, created listed, resource map[s
 	text := keylayer.AsJSON(r, body)
 	document, _ := keylayer.Lookup(text, "")
 	members, _ := document.(map[string]any)
-	isForm := len(body) > 0 && string(text) != string(body)
+	isForm := len(body) > 0 && string(text) != string(body) // AsJSON changes forms only
 	for name, value := range members {
 		if _, own := resource[name]; own {
 			continue
@@ -195,8 +195,9 @@ func (v *service) list(r *http.Request) *keylayer.Answer {
 	return keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, v.lists.answer(path, resources, lastID))
 }
 
-// page returns one page of a collection, newest first. lastID is the id of its last resource if more follow, else
-// empty. found is false if the owner has no resource q.after in the collection. The lock is held.
+// page returns one page of a collection, newest first. lastID is the id of its last resource if more follow, else empty. The page begins behind the
+// resource q.after (empty: at the newest), and q.wanted is the filter. found is false if the owner has no resource q.after in the collection. The
+// lock is held.
 func (v *service) page(path string, owner keylayer.Digest, q listQuery) (resources []any, lastID string, found bool) {
 	resources, found = []any{}, q.after == ""
 	last := ""

@@ -38,7 +38,8 @@ type connection struct {
 func (s *Server) Restart() { s.restart(nil) }
 
 // restart acts like killing the server and starting it again: connections break, handlers end, and what is stored stays. It does not close the
-// connection spared (nil: none), so that the request for the restart can be answered on it.
+// connection spared (nil: none), so that the request for the restart can be answered on it. At last it frees the keys of requests that were at work
+// (keys.Restart).
 func (s *Server) restart(spared net.Conn) {
 	fresh := newProcess(s.life)
 	s.mu.Lock()
@@ -57,9 +58,9 @@ func (s *Server) restart(spared net.Conn) {
 	s.keys.Restart()
 }
 
-// handle executes or refuses a request by its signature, its token, then its key. It returns the answer and what stood under the key; Unkeyed: the
-// key was not looked up. A restart during the key layer ends its handler. It panics with http.ErrAbortHandler if the handler aborts, or the server
-// ends while it waits.
+// handle executes or refuses a request by its signature (of the request as it arrived), its token, then its key. It returns the answer and what stood
+// under the key; Unkeyed: the key was not looked up. A restart during the key layer ends its handler. It panics with http.ErrAbortHandler if the
+// handler aborts, or the server ends while it waits.
 func (s *Server) handle(x *exchange) (*keylayer.Answer, keylayer.Claim) {
 	if a := s.unverified(x.arrived, x.Body); a != nil {
 		return a, keylayer.Unkeyed

@@ -102,7 +102,7 @@ func (r Reply) Final(inDoubt bool) bool {
 	case r.Status < 400 || r.Status >= 500 || inDoubt:
 		return false
 	}
-	again := []int{401, 403, 407, 408, 409, 421, 423, 424, 425, 429}
+	again := []int{401, 403, 407, 408, 409, 421, 423, 424, 425, 429} // another send may be answered otherwise
 	return !slices.Contains(again, r.Status)
 }
 

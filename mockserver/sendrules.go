@@ -80,8 +80,9 @@ func (w *sendRules) reset() {
 	}
 }
 
-// begin counts a send that has arrived whole, checks the rules for clients, and tells the referee. It returns the record of this send, in which its
-// answer is noted later. The caller must call finish on the result.
+// begin counts a send that has arrived whole, checks the rules for clients, and tells the referee. The operation of a send is the value at
+// OperationPointer in its body, or, without that setting, its key. It returns the record of this send, in which its answer is noted later. The caller
+// must call finish on the result.
 func (w *sendRules) begin(r *http.Request, k keylayer.Reading, body []byte) *observation {
 	seen := &observation{Send: Send{
 		Keyed: k.Present, Honoured: keylayer.Honours(w.cfg.Profile, r), Method: r.Method, Path: r.URL.Path,
@@ -180,8 +181,8 @@ func (w *sendRules) examine(seen *observation, request image) {
 	history.active = append(history.active, seen)
 }
 
-// examineFirstSent checks that a send repeats the time of the first send with its key, if the profile has such a
-// header. Sends that the server has certainly not acted on do not count as first. The lock is held.
+// examineFirstSent checks that a send repeats the time of the first send with its key, if the profile has such a header. Sends that the server has
+// certainly not acted on do not count as first (counted: one that it may have acted on has ended; active: one is not answered yet). The lock is held.
 func (w *sendRules) examineFirstSent(seen *observation, history *keyHistory) {
 	name := w.cfg.Profile.FirstSent
 	if name == "" {
@@ -215,8 +216,8 @@ func (w *sendRules) noteEnd(seen *observation) {
 	}
 }
 
-// answered notes the answer to a send; whole: all of it was written. Only the goroutine of the request calls it,
-// before finish.
+// answered notes the answer to a send; whole: all of it was written. BodyWait is the wait that its body asks for. Advised: its header ShouldRetry
+// says no. Only the goroutine of the request calls it, before finish.
 func (w *sendRules) answered(seen *observation, a *keylayer.Answer, whole bool) {
 	p := w.cfg.Profile
 	seen.Status, seen.RetryAfter = a.Status, a.Header.Get("Retry-After")

@@ -54,8 +54,8 @@ func (s *Server) URL() string {
 	return s.url
 }
 
-// front serves the listener in the background until the returned closer or the server is closed. If the server is
-// closed already it returns an error and closes the listener.
+// front serves the listener in the background until the returned closer or the server is closed. If the server is closed already it returns an error
+// and closes the listener. A server without a ledger was not made by New.
 func (s *Server) front(listener net.Listener) (io.Closer, error) {
 	server := &http.Server{
 		Handler:           s,

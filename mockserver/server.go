@@ -200,7 +200,7 @@ func (s *Server) receive(x *exchange) bool {
 	}
 	x.Body = body
 	x.Key = keylayer.ReadKey(s.cfg.Profile, x.Request, body)
-	x.seen = s.rules.begin(x.Request, x.Key, body)
+	x.seen = s.rules.begin(x.Request, x.Key, body) // before Bug.Read: clients are judged by the key that they sent
 	x.fault = s.plan.next(x.seen.Key, x.seen.Operation)
 	x.noteSend()
 	if read := s.keys.Bug.Read; read != nil {
@@ -210,7 +210,7 @@ func (s *Server) receive(x *exchange) bool {
 }
 
 // play lets a received request meet its fault, such as a lost answer, before or after it is handled, and answers it or cuts the connection. The
-// functions of Bug are those of a deliberate bug; they are nil in a correct server.
+// functions of Bug are those of a deliberate bug; they are nil in a correct server: Late acts after the answer, and Shape changes it.
 func (s *Server) play(x *exchange) {
 	if x.fault.before() {
 		s.refuse(x)
@@ -239,7 +239,8 @@ func (s *Server) play(x *exchange) {
 
 // run executes the request in the service and counts its effect, unless the answer is a refusal; it returns the answer. It goes on when the client
 // leaves, and ends when the server restarts or closes (x.process). A panic of the handler becomes a 500; http.ErrAbortHandler is passed on. The key
-// layer calls it with the key claimed. s.own is the mock's own service; nil if Config.Handler is set.
+// layer calls it with the key claimed. s.own is the mock's own service; nil if Config.Handler is set. Proving adds the members by which answers of
+// the API prove success. tell sends the webhook about the effect.
 func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.Request.Context()))
 	defer cancel()

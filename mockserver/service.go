@@ -47,8 +47,9 @@ func (v *service) reset() {
 	}
 }
 
-// ServeHTTP executes one request. Its context ends with the server or a restart only. It panics for crash=1, and with
-// http.ErrAbortHandler if the context ends during sleep.
+// ServeHTTP executes one request. Its context ends with the server or a restart only. A POST below a resource changes it: the last segment of the
+// path becomes its status. A PUT to a new path creates, as a POST does. It panics for crash=1, and with http.ErrAbortHandler if the context ends
+// during sleep.
 func (v *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, members, err := parameters(r)
 	if err != nil {
@@ -118,6 +119,7 @@ func (v *service) fail(w http.ResponseWriter, status int) {
 		"instance": fmt.Sprintf("/failures/%d", v.made),
 	}
 	if status == http.StatusPaymentRequired {
+		// as payment APIs spell a declined card
 		body["error"] = map[string]any{"type": "card_error", "code": "card_declined"}
 	}
 	v.mu.Unlock()

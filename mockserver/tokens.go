@@ -134,8 +134,8 @@ func (s *Server) Tokens() int {
 	return len(s.tokens.tickets)
 }
 
-// handOutToken answers a request for a token (asksFor). It is no send, and meets only the faults of TokenScript:
-// those that drop the answer panic with http.ErrAbortHandler.
+// handOutToken answers a request for a token (asksFor). It is no send, and meets only the faults of TokenScript: those that drop the answer panic
+// with http.ErrAbortHandler. Planted makes an answer with the token at the profile's pointer.
 func (s *Server) handOutToken(w http.ResponseWriter, r *http.Request) {
 	if a := s.unverified(r, nil); a != nil {
 		a.Write(w)
@@ -156,8 +156,8 @@ func (s *Server) handOutToken(w http.ResponseWriter, r *http.Request) {
 	keylayer.Planted(http.StatusCreated, s.cfg.Profile.Token.Pointer, token).Write(w)
 }
 
-// refuseToken returns the refusal of a request with a bad token: unknown to its caller, for another path, expired or
-// used. nil: the token is good, the profile has no tokens, or the request has no valid key.
+// refuseToken returns the refusal of a request with a bad token: unknown to its caller, for another path, expired or used. nil: the token is good,
+// the profile has no tokens, or the request has no valid key. For a token that the store knows as a key the key layer answers, also after its use.
 func (s *Server) refuseToken(x *exchange) *keylayer.Answer {
 	if s.tokens == nil || !x.Key.Present || x.Key.Err != nil {
 		return nil

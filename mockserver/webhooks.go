@@ -68,7 +68,7 @@ const (
 	eventTimeout  = 10 * time.Second
 )
 
-// validate returns the first mistake as one line, or nil. p may be nil.
+// validate returns the first mistake as one line, or nil. p may be nil. Events go to this machine only: made-up ones must not reach a real receiver.
 func (w *Webhooks) validate(p *profile.Profile) error {
 	u, err := url.Parse(w.URL)
 	if err != nil || u.Scheme != "http" || !isLoopback(u.Hostname()) {
@@ -145,7 +145,8 @@ func (s *Server) EventAnswers() map[int]int {
 }
 
 // tell sends the event (a webhook) about the effect of x in the background, if the profile has one for it. The Script of the events may let it come
-// late, twice, after the next event (until then it is in kept), or never. x is a send, and its key was read.
+// late, twice, after the next event (until then it is in kept), or never. The nth fault is for the nth effect with such an event. x is a send, and
+// its key was read.
 func (s *Server) tell(x *exchange) {
 	e := s.events
 	if e == nil {
@@ -220,8 +221,8 @@ func (e *events) send(ctx context.Context, l *letter) {
 	}
 }
 
-// deliver posts an event signed with secret until its answer is 200 to 499, eventAttempts times at most, and counts each answer by its status; 0 is
-// no answer.
+// deliver posts an event signed with secret until it is accepted or refused for good (an answer of 200 to 499), eventAttempts times at most, and
+// counts each answer by its status; 0 is no answer.
 func (e *events) deliver(ctx context.Context, l *letter, secret string) {
 	for range eventAttempts {
 		status := 0

@@ -203,7 +203,7 @@ func waitingBugs() []Bug {
 }
 
 // first waits until the first request with the key of x is answered, and returns its answer; nil: the client left, the server ended, or the key was
-// released without an answer. Bugs use it that let a duplicate wait.
+// released without an answer. Bugs use it that let a duplicate wait. Peek reads the entry of the key, and claims nothing.
 func first(l *layer, x *exchange) *answer {
 	for {
 		existing, known := l.Store.Peek(l.Scope(x))
@@ -261,8 +261,8 @@ func hangUpBugs() []Bug {
 }
 
 // racingBegin is a deliberate bug of the server, to be caught by a suite of server tests (a Mutation.Begin, in the place of the claim of a key). It
-// looks the key up, waits raceDelay, and then takes it for a new one (Fresh), even if another request has begun it meanwhile. The entry is then not
-// in the store.
+// looks the key up, waits raceDelay, and then takes it for a new one (Fresh), even if another request has begun it meanwhile. Begin claims the key in
+// one step. The entry is then not in the store.
 func racingBegin(l *layer, id, print digest) (*entry, claim) {
 	if _, known := l.Store.Peek(id); known {
 		return l.Store.Begin(id, print, time.Now())

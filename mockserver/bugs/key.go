@@ -15,7 +15,7 @@ func keyBugs() []Bug {
 
 // unreadBugs returns the bugs of a server that misses the key of a request, or sees one where there is none. Cases are the test cases that must find
 // the bug. Read returns the key in the place of the right one, x.Key. Scope changes the texts under which a key is stored: the caller first, the key
-// last.
+// last. One makes the key of a list of header values, bare or in quotes.
 func unreadBugs() []Bug {
 	return []Bug{
 		{
@@ -125,8 +125,8 @@ func quotingBugs() []Bug {
 }
 
 // boundBugs returns the bugs of a server in its answer to keys outside the bounds of length and characters. Cases are the test cases that must find
-// the bug. Read returns the key in the place of the right one, x.Key. Intercept may answer before the key is looked up; nil: go on as a correct
-// server.
+// the bug. Read returns the key in the place of the right one, x.Key; its Err says that it breaks the bounds. Intercept may answer before the key is
+// looked up; nil: go on as a correct server.
 func boundBugs() []Bug {
 	return []Bug{
 		{

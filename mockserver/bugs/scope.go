@@ -238,7 +238,8 @@ func without(part int) mutation {
 }
 
 // bodySeen is a Mutation.Intercept, called before the key is claimed. It refuses a body that was seen under another key; nil means that the request
-// goes on as at a correct server.
+// goes on as at a correct server. The store of keys also keeps the bodies: the body's digest in the place of a key, and the key in the place of what
+// is compared.
 func bodySeen(l *layer, x *exchange) *answer {
 	if !x.Key.Present || x.Key.Err != nil || len(x.Body) == 0 {
 		return nil

@@ -91,7 +91,8 @@ func (e *evidence) each(skip string, look func(*operation) (occasion bool, detai
 	return f
 }
 
-// judgeEffects returns the finding on the rule that every operation takes effect at most once.
+// judgeEffects returns the finding on the rule that every operation takes effect at most once. Effects are counted by the operation's name: one
+// without a name cannot break it.
 func judgeEffects(e *evidence) finding {
 	return e.each("nothing was sent", func(op *operation) (bool, string) {
 		if n := e.effects[op.name]; n > 1 && op.name != "" {
@@ -198,8 +199,8 @@ func judgeBounded(e *evidence) finding {
 	})
 }
 
-// judgeOverlap finds operations with sends that arrived while the client still waited for an earlier one. Only an
-// answer that took a second gives occasion.
+// judgeOverlap finds operations with sends that arrived while the client still waited for an earlier one. Only an answer that took a second gives
+// occasion: no client is tempted to send again sooner.
 func judgeOverlap(e *evidence) finding {
 	return e.each("no answer took longer than a second", func(op *operation) (bool, string) {
 		occasion := false

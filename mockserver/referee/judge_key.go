@@ -166,8 +166,9 @@ func judgeUnique(e *evidence) finding {
 // entropyBitsMin is the least entropy of a key, in bits.
 const entropyBitsMin = 64
 
-// judgeEntropy finds keys that differ from the others in fewer than entropyBitsMin bits, by estimate, and do not
-// contain the operation's name. It catches counters and clocks, but cannot detect a bad random source.
+// judgeEntropy finds keys that differ from the others in fewer than entropyBitsMin bits, by estimate, and do not contain the operation's name (of
+// three bytes at least; shorter ones are in a key by chance). Bits in the common beginning of all keys do not count. It catches counters and clocks,
+// but cannot detect a bad random source.
 func judgeEntropy(e *evidence) finding {
 	var keys []string
 	for i := range e.operations {
@@ -179,7 +180,7 @@ func judgeEntropy(e *evidence) finding {
 	if keys = slices.Compact(keys); len(keys) < 3 {
 		return finding{skip: "fewer than three keys were seen"}
 	}
-	prefix := commonPrefix(keys[0], keys[len(keys)-1])
+	prefix := commonPrefix(keys[0], keys[len(keys)-1]) // they are sorted: it is the common prefix of all
 	return e.each("no key was seen", func(op *operation) (bool, string) {
 		own := op.keys()
 		if len(own) == 0 || len(op.name) > 2 && strings.Contains(own[0], op.name) {
@@ -201,8 +202,8 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// bitsOf returns the entropy in bits of a random text of this length over the classes of characters in it. Hyphens do
-// not count.
+// bitsOf returns the entropy in bits of a random text of this length over the classes of characters in it. The classes are digits, hexadecimal
+// digits, letters with digits, or letters alone. Hyphens do not count.
 func bitsOf(text string) float64 {
 	digits := strings.ContainsAny(text, "0123456789")
 	hex := strings.Trim(strings.ToLower(text), "0123456789abcdef-") == ""

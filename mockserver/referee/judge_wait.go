@@ -23,7 +23,8 @@ const (
 )
 
 // judgeRetryAfter finds sends that came more than earlySlack before the time that the answer before them asked to wait for. A send on another
-// connection does not count: nothing shows that its sender had read that answer.
+// connection does not count: nothing shows that its sender had read that answer. nth is the index of the answer's send: the next one is number nth+2,
+// from 1.
 func judgeRetryAfter(e *evidence) finding {
 	f, judged := finding{skip: "no Retry-After was given and followed by a send"}, false
 	for _, p := range e.pairs {
@@ -48,7 +49,7 @@ func judgeRetryAfter(e *evidence) finding {
 }
 
 // judgeMinimum returns the finding on the rule that the API's least delay is kept: sends that followed an answer sooner than that, by more than
-// earlySlack, the allowance for inexact timers.
+// earlySlack, the allowance for inexact timers. nth is the index of the answer's send: the next one is number nth+2, from 1.
 func judgeMinimum(e *evidence) finding {
 	least := e.server.Profile.MinDelay
 	if least == 0 {
@@ -83,6 +84,7 @@ func (e *evidence) runs() []run {
 		if p.nth == 0 {
 			all = append(all, run{op: p.op})
 		}
+		// no pair before it was left out
 		if n := len(all); n > 0 && all[n-1].op == p.op && len(all[n-1].waits) == p.nth {
 			all[n-1].waits = append(all[n-1].waits, p.after.Begun.Sub(p.before.Ended))
 		}

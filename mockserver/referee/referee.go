@@ -73,7 +73,7 @@ func (r *Referee) Finish() any {
 func (r *Referee) Finished() <-chan struct{} { return r.finished }
 
 // rearm starts the wait for quiet, after which the run ends, again, or stops it while a send is open or operations are missing. The wait is longer if
-// the last answer of an operation is not final, since the client may try again. The lock is held.
+// the last answer of an operation is not final, since the client may try again. Without Script.Expect the run never ends by itself. The lock is held.
 func (r *Referee) rearm() {
 	if r.quiet != nil {
 		r.quiet.Stop()

@@ -195,7 +195,8 @@ func (s *Summary) count(v Verdict) {
 	}
 }
 
-// verdict returns the finding on one rule as a case of the report.
+// verdict returns the finding on one rule as a case of the report. A broken rule of level Should is a warning; the first operation that broke it is
+// the evidence.
 func (e *evidence) verdict(rule Rule, f finding) Case {
 	c := Case{
 		ID: rule.ID, Level: rule.Level, Rule: rule.Text, Impact: rule.Impact,

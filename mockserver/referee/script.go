@@ -54,8 +54,8 @@ const (
 // problemHeader returns the header of an answer that Draft07 reads as final.
 func problemHeader() http.Header { return http.Header{"Content-Type": {"application/problem+json"}} }
 
-// DefaultScript returns the script for want of another: one operation for each
-// situation in which clients go wrong, 17 in all.
+// DefaultScript returns the script for want of another: one operation for each situation in which clients go wrong, 17 in all. Refusals without a
+// wait come three times, since the waits of three operations show whether a client's waits are random.
 func DefaultScript() Script {
 	status := func(code int, wait string) mockserver.Fault {
 		return mockserver.Fault{Kind: mockserver.Answer, Status: code, RetryAfter: wait}
@@ -160,8 +160,7 @@ func ParseScript(text []byte) (Script, error) {
 	return r, nil
 }
 
-// parseSend parses one entry of a scenario: a text, or an object. The error does not name the place; ParseScript adds
-// it.
+// parseSend parses one entry of a scenario: a text (the fault alone), or an object. The error does not name the place; ParseScript adds it.
 func parseSend(text json.RawMessage) (mockserver.Fault, error) {
 	var send struct {
 		Fault    string            `json:"fault"`

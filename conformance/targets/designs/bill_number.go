@@ -73,7 +73,7 @@ func insertFirst(c *call, db *sql.DB) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	if a = c.work(); a.Status >= 500 || a.Status == http.StatusTooManyRequests {
+	if a = c.work(); a.Status >= 500 || a.Status == http.StatusTooManyRequests { // not committed: the number is free
 		return a, nil
 	}
 	form, err := json.Marshal(a)

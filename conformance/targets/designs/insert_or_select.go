@@ -38,7 +38,7 @@ SELECT status, answer, mine FROM made
 UNION ALL SELECT status, answer, false FROM keys WHERE key = $1`
 
 // insertedOrSelected is the faulty design, as it is taught: one statement inserts the key or reads its row. Of two requests at once the second may
-// get no row, and works, too.
+// get no row, and works, too. mine is true if the statement has inserted the row.
 func insertedOrSelected(c *call, pool *pgxpool.Pool) (answer, error) {
 	ctx := c.Context()
 	var status string

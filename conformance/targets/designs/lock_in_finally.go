@@ -6,7 +6,8 @@ import (
 )
 
 // lockInFinally returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: a key in Redis means that the
-// operation is at work. The design looks for it, then sets it, and deletes it after the work.
+// operation is at work. The design looks for it, then sets it, and deletes it after the work. So two requests at once may both find nothing, and any
+// repeat after the work is executed again.
 //
 // Repair: the key is taken in one step, and becomes the record of the answer in place of the deletion.
 func lockInFinally(e *env) (handler, error) {

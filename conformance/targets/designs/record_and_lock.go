@@ -19,7 +19,7 @@ const (
 const lockTime = 5 * time.Second
 
 // recordAndLock returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: a lock in Redis for five seconds,
-// and behind it a table of requests with their state. The header is X-Request-ID.
+// and behind it a table of requests with their state. The header is X-Request-ID. The hash is not compared, and a failed request stays failed.
 //
 // Repair: the table's UNIQUE constraint is the lock, and the one in Redis goes: with it, one of two repeats of a finished request was told to wait.
 // The hash is compared, the status is stored with the body, a failed request may run again, and a record at work belongs to its maker only for the
@@ -97,8 +97,8 @@ func (r *recorded) run(ctx context.Context) (answer, error) {
 	return a, err
 }
 
-// found returns the answer to a request with a record. If again is true there is none: the
-// record was failed or old, this request has taken it over, and must run.
+// found returns the answer to a request with a record. A record at work is old after 30 s, the longest time of the work. If again is true there is no
+// answer: the record was failed or old, this request has taken it over, and must run.
 func (r *recorded) found(ctx context.Context) (a answer, again bool, err error) {
 	var hash, place string
 	var state, status int

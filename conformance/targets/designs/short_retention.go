@@ -37,6 +37,7 @@ func shortRetention(e *env) (handler, error) {
 			return problem(http.StatusGone, "the key was used, and its answer is not kept any more")
 		}
 		a := s.once(c, key, time.Minute, retention)
+		// the key has a final answer
 		if a.Status < 500 && a.Status != http.StatusTooManyRequests && a.Status != http.StatusConflict {
 			s.Set(ctx, key+":spent", 1, 30*24*time.Hour)
 		}

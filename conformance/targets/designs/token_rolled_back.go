@@ -54,8 +54,8 @@ func tokenRolledBack(e *env) (handler, error) {
 
 const insertOrder = "INSERT INTO orders (caller, number, hash, pay_key) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
 
-// order runs the transaction of one order: it makes or locks the row, and pays unless the row
-// has a charge.
+// order runs the transaction of one order: it makes or locks the row, and pays unless the row has a charge. insertOrder does nothing if the row is
+// there.
 func order(c *call, pool *pgxpool.Pool, p *provider) (a answer) {
 	ctx := context.WithoutCancel(c.Context())
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {

@@ -61,8 +61,8 @@ func valuesOf(r *http.Request, body []byte) []byte {
 	return text
 }
 
-// AsJSON returns the body as JSON for pointers: a form becomes an object of texts, with a[b] as the member b of a,
-// and a[] as a list. Any other body is returned as it is; it may be no JSON.
+// AsJSON returns the body as JSON for pointers: a form becomes an object of texts, with a[b] as the member b of a, and a[] as a list. Of several
+// values of another name the first counts. Any other body is returned as it is; it may be no JSON.
 func AsJSON(r *http.Request, body []byte) []byte {
 	fields, isForm := formOf(r, body)
 	if !isForm {

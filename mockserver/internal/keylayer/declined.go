@@ -33,6 +33,7 @@ func DeclinedAnswer(p *profile.Profile) *Answer {
 	for pointer, code := range codes {
 		tokens := pointerTokens(pointer)
 		body = plant(body, tokens, code)
+		// a text beside the code
 		body = plant(body, append(slices.Clone(tokens[:len(tokens)-1]), messageName(p)), declinedMessage)
 	}
 	a := JSONAnswer(http.StatusPaymentRequired, JSONType, body)

@@ -66,7 +66,8 @@ func Problem(p *profile.Profile, status int, title, detail string) *Answer {
 }
 
 // MismatchAnswer returns the refusal of another request under the key of existing, as the profile's API spells it. It shows nothing of existing,
-// except at an API that answers a used key with "already done": the id of its resource.
+// except at an API that answers a used key with "already done": the id of its resource, once that is made. inBody is a refusal in the body of a 200;
+// nil at most APIs.
 func (l *Layer) MismatchAnswer(existing *Entry) *Answer {
 	p := l.Profile
 	answer := inBody(p, profile.ProvesMismatch)
@@ -158,7 +159,8 @@ func (l *Layer) alreadyDone(stored *Answer) *Answer {
 }
 
 // ReplayAnswer returns the answer to a repeat: a copy of a stored answer, marked as a replay and without cookies, which belong to the first caller.
-// An API with AlreadyDone answers with that in place of a stored success.
+// An API with AlreadyDone answers with that in place of a stored success. A stored server error says that trying again is of no use (ShouldRetry),
+// where the API has such a header.
 func (l *Layer) ReplayAnswer(stored *Answer) *Answer {
 	p := l.Profile
 	if len(p.AlreadyDone) > 0 && stored.Status < 300 {

@@ -116,14 +116,14 @@ func parameter(text string) (rest string, err error) {
 		return "", bad
 	}
 	text = strings.TrimLeft(text[1:], " ")
-	name := strings.TrimLeft(text, "abcdefghijklmnopqrstuvwxyz0123456789_-.*")
-	if len(name) == len(text) || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz*", rune(text[0])) {
+	after := strings.TrimLeft(text, "abcdefghijklmnopqrstuvwxyz0123456789_-.*")
+	if len(after) == len(text) || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz*", rune(text[0])) {
 		return "", bad
 	}
-	if !strings.HasPrefix(name, "=") {
-		return name, nil
+	if !strings.HasPrefix(after, "=") {
+		return after, nil
 	}
-	value := name[1:]
+	value := after[1:]
 	if strings.HasPrefix(value, `"`) {
 		_, rest, err = quoted(value)
 		return rest, err
@@ -165,7 +165,7 @@ func checkKey(key string, rule profile.KeyRule) error {
 	return nil
 }
 
-// formed reports whether the key has the format. Letters of a UUID may be of either case.
+// formed reports whether the key has the format. Letters of a UUID may be of either case. UUIDv4 has its version, 4, at byte 14.
 func formed(key string, format profile.Format) bool {
 	if format == profile.AnyFormat {
 		return true
@@ -174,7 +174,7 @@ func formed(key string, format profile.Format) bool {
 		return false
 	}
 	for i := range len(key) {
-		c := key[i] | 0x20
+		c := key[i] | 0x20 // a letter in lower case
 		switch i {
 		case 8, 13, 18, 23:
 			if key[i] != '-' {

@@ -80,7 +80,8 @@ func New(l Layer) *Layer {
 }
 
 // Handle answers a request, and returns what stood under its key: Fresh (nothing: it was executed), Running, Replayed or Mismatch; Unkeyed: the store
-// was not asked. It panics if Execute does; the key is then released. Bug.Intercept is the function of a deliberate bug; nil in a correct layer.
+// was not asked. It panics if Execute does; the key is then released. Where the API does not honour keys, an invalid one is of no matter.
+// Bug.Intercept is the function of a deliberate bug; nil in a correct layer.
 func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 	honoured := Honours(l.Profile, x.Request)
 	if l.Bug.Intercept != nil && honoured {

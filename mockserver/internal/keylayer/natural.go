@@ -88,7 +88,7 @@ func (t *References) Take(r *http.Request, body []byte, create func() *Answer) *
 	}
 	resource := JSONAnswer(a.Status, JSONType, document)
 	resource.Header = a.Header
-	t.made[name] = JSONAnswer(http.StatusOK, JSONType, document)
+	t.made[name] = JSONAnswer(http.StatusOK, JSONType, document) // as a lookup is answered
 	return resource
 }
 

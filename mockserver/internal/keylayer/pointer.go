@@ -72,8 +72,8 @@ func Planted(status int, pointer, text string) *Answer {
 	return JSONAnswer(status, JSONType, plant(nil, pointerTokens(pointer), text))
 }
 
-// plant sets the value at tokens, and makes the objects (for the token 0, arrays) above it; a value that is in the
-// way is replaced. It returns the document, which may be a new one; the given one may be changed.
+// plant sets the value at tokens, and makes the objects (for the token 0, arrays) above it; a value that is in the way is replaced. In an array only
+// the first element is set, whatever the token. It returns the document, which may be a new one; the given one may be changed.
 func plant(document any, tokens []string, value any) any {
 	if len(tokens) == 0 {
 		return value

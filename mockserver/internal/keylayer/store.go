@@ -136,7 +136,7 @@ func (t *Store) Reset() {
 }
 
 // sweep drops the keys whose window (the time for which a key is known) is over, the oldest first. It stops at a key whose request is being handled:
-// later ones stay, too. The caller holds the lock.
+// later ones stay, too. An entry of the order may have been forgotten, and its key claimed anew: that does not stop it. The caller holds the lock.
 func (t *Store) sweep(now time.Time) {
 	for len(t.order) > 0 {
 		e := t.order[0]

@@ -30,7 +30,8 @@ func meetsBelow(form, escapedPath string) bool {
 }
 
 // Proving returns a copy of a 2xx with a value in its body that proves the outcome to clients, such as success, by the profile's verdict of that
-// kind. Any other answer, a body that is no JSON object, and one that proves it already are returned as they are.
+// kind. Any other answer, a body that is no JSON object, and one that proves it already are returned as they are. Only the first verdict of that kind
+// is looked at.
 func Proving(p *profile.Profile, a *Answer, proof profile.Proof) *Answer {
 	var document any
 	if a.Status >= 300 || json.Unmarshal(a.Body, &document) != nil {

@@ -32,8 +32,8 @@ func newAttempts() http.Handler {
 	return recovered(&attempts{next: newService(), keys: map[string]*attempt{}})
 }
 
-// enter returns the state of a key before this request, as a copy. A new key, or a failed one
-// for the same request, is running afterwards, and the caller must execute and call leave.
+// enter returns the state of a key before this request, as a copy. A new key, or a failed one for the same request, is running afterwards (the zero
+// state), and the caller must execute and call leave.
 func (a *attempts) enter(id, print string) (was attempt, isNew bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

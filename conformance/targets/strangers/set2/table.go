@@ -36,7 +36,7 @@ type table struct {
 // newTable returns an empty table: a row for each key.
 func newTable() *table { return &table{rows: map[string]row{}} }
 
-// get returns a row; false if there is none, or it has expired.
+// get returns a row; false if there is none, or it has expired. latency is the time of a database's statement.
 func (t *table) get(id string) (row, bool) {
 	time.Sleep(latency)
 	t.mu.Lock()
@@ -45,8 +45,8 @@ func (t *table) get(id string) (row, bool) {
 	return had, found && !had.expired()
 }
 
-// insert adds a row, unless there is one. It returns the row in the table; true if it is the
-// new one.
+// insert adds a row, unless there is one. It returns the row in the table; true if it is the new one. An expired row counts as none. latency is the
+// time of a database's statement.
 func (t *table) insert(id string, fresh row) (row, bool) {
 	time.Sleep(latency)
 	t.mu.Lock()
@@ -61,7 +61,7 @@ func (t *table) insert(id string, fresh row) (row, bool) {
 	return fresh, true
 }
 
-// set inserts or overwrites a row.
+// set inserts or overwrites a row. latency is the time of a database's statement.
 func (t *table) set(id string, o row) {
 	time.Sleep(latency)
 	t.mu.Lock()
@@ -70,7 +70,7 @@ func (t *table) set(id string, o row) {
 	t.rows[id] = o
 }
 
-// remove deletes a row.
+// remove deletes a row. latency is the time of a database's statement.
 func (t *table) remove(id string) {
 	time.Sleep(latency)
 	t.mu.Lock()

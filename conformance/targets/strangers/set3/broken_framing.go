@@ -81,7 +81,7 @@ func (u *uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // with the key, if it was taken
 	}
 	sum := u.sum(r, body)
-	if !mine {
+	if !mine { // a small body, or not the first: the key may be free by now
 		x, mine = u.book.open(u.id(r), "")
 	}
 	first := u.uploaded(x, mine, sum)

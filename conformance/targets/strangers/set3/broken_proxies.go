@@ -35,7 +35,8 @@ func resending(service http.Handler) http.Handler {
 	})
 }
 
-// newHangUp returns a server that frees the key when the client leaves. Its fault: the work goes on.
+// newHangUp returns a server that frees the key when the client leaves. Its fault: the work goes on, so that a repeat is executed beside it. settle
+// answers repeats; it returns false if the first has just failed.
 func newHangUp() http.Handler {
 	f := newFront(newService())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -125,8 +125,8 @@ func newDetached() http.Handler {
 // detached is a front whose exchanges go on without their clients.
 type detached struct{ *front }
 
-// ServeHTTP executes the first request of a key in the background, and answers its client if
-// that is still there. Repeats are settled from the book.
+// ServeHTTP executes the first request of a key in the background, and answers its client if that is still there. Repeats are settled from the book:
+// with the stored answer, or a refusal. If the first has just failed (settle returns false), they are told to wait.
 func (d *detached) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if keyless(r) {
 		d.backend.ServeHTTP(w, r)
