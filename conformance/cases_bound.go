@@ -5,7 +5,8 @@ import (
 )
 
 // boundCases returns the cases about keys at the limits of their length, and about values that are no valid keys. A case is skipped if the target
-// lacks one of its Needs, or if a case in After has failed.
+// lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's
+// own.
 func boundCases() []Case {
 	needs := []Need{NeedHeader, NeedAlphabet}
 	after := []string{"replay/answered", "replay/effects-once"}

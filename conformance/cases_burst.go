@@ -155,8 +155,8 @@ func (x *trial) show(b *round) {
 	}
 }
 
-// burst sends the round's operation at one instant: all connections have written all but their
-// last byte before any of them writes that. It waits for all answers.
+// burst sends the round's operation at one instant: all connections have written all but their last byte before any of them writes that. It waits for
+// all answers. Each answer is stored with its link, as evidence.
 func (x *trial) burst(b *round) {
 	b.links, b.answers = make([]*link, b.width), make([]*answer, b.width)
 	start := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 )
 
 // conflictCases returns the cases about another request under a key that is used. A case is skipped if the target lacks one of its Needs, or if a
-// case in After has failed.
+// case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own.
 func conflictCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -227,7 +227,8 @@ func lateDifference(x *trial) {
 }
 
 // equalityCases returns the cases about bodies that a server may take for the same request or for another one, such as one with its members in
-// another order. A case is skipped if the target lacks one of its Needs, or if a case in After has failed.
+// another order. A case is skipped if the target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those
+// named by invariant and outline are the suite's own.
 func equalityCases() []Case {
 	make := func(id, rule string, vary func(body []byte) (first, second []byte, ok bool)) Case {
 		return Case{

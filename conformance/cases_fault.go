@@ -1,7 +1,8 @@
 package conformance
 
 // faultCases returns the cases about faults in front of the key layer, the part of the server that handles keys: a wrong credential, a refused body,
-// a store that is down. A case is skipped if the target lacks one of its Needs, or if a case in After has failed. Alone: nothing else runs beside it.
+// a store that is down. A case is skipped if the target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule;
+// those named by invariant and outline are the suite's own. Alone: nothing else runs beside it.
 func faultCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

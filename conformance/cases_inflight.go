@@ -11,7 +11,7 @@ import (
 )
 
 // inflightCases returns the cases about duplicates that arrive while the server works on the first request. A case is skipped if the target lacks one
-// of its Needs, or if a case in After has failed.
+// of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own.
 func inflightCases() []Case {
 	after := []string{"inflight/once"}
 	delay := []Need{NeedDelay}
@@ -58,7 +58,7 @@ func inflightCases() []Case {
 }
 
 // retryAfterCases returns the cases about the wait that the server tells a duplicate. A case is skipped if the target lacks one of its Needs, or if a
-// case in After has failed.
+// case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own.
 func retryAfterCases() []Case {
 	after, delay := []string{"inflight/once"}, []Need{NeedDelay}
 	return []Case{

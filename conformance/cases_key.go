@@ -13,7 +13,8 @@ import (
 func keyCases() []Case { return slices.Concat(missingKeyCases(), alikeKeyCases()) }
 
 // missingKeyCases returns the cases about requests without a key, or with an empty one, and about keys that differ in case. A case is skipped if the
-// target lacks one of its Needs, or if a case in After has failed.
+// target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the
+// suite's own.
 func missingKeyCases() []Case {
 	header := []Need{NeedHeader}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -51,7 +52,7 @@ func missingKeyCases() []Case {
 }
 
 // alikeKeyCases returns the cases about keys that are nearly the same, and about unusual ones. A case is skipped if the target lacks one of its
-// Needs, or if a case in After has failed.
+// Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own.
 func alikeKeyCases() []Case {
 	header := []Need{NeedHeader}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -240,8 +241,8 @@ func glue(base, text string) string {
 }
 
 // distinct sends two operations under two keys that differ a little. If the first succeeds, the second must not be taken for its repeat or for a
-// mismatch; a refusal of the second key itself is right. It returns true if the first succeeded, so that this could be checked. Server errors warn
-// only: the keys are unusual.
+// mismatch; a refusal of the second key itself is right, and "in progress" is not: nobody else uses it. It returns true if the first succeeded, so
+// that this could be checked. Server errors warn only: the keys are unusual.
 func (x *trial) distinct(keys [2]string) bool {
 	var ops [2]*operation
 	var got [2]*answer

@@ -6,7 +6,7 @@ import (
 )
 
 // netCases returns the cases about clients that hang up, and about uploads that break off. A case is skipped if the target lacks one of its Needs, or
-// if a case in After has failed.
+// if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own.
 func netCases() []Case {
 	delay := []Need{NeedDelay}
 	return slices.Concat([]Case{
@@ -56,7 +56,7 @@ func netCases() []Case {
 }
 
 // uploadCases returns the cases about requests that break off, or arrive slowly. A case is skipped if the target lacks one of its Needs, or if a case
-// in After has failed.
+// in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own.
 func uploadCases() []Case {
 	return []Case{
 		{
@@ -274,7 +274,8 @@ func (x *trial) onceIf(resolved bool, op *operation, what string) {
 }
 
 // framingCases returns the cases about the same bytes in another HTTP framing: chunked, announced, or on a used connection. A case is skipped if the
-// target lacks one of its Needs, or if a case in After has failed.
+// target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the
+// suite's own.
 func framingCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

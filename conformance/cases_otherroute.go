@@ -5,7 +5,8 @@ import (
 )
 
 // otherRouteCases returns the cases about operations elsewhere than at Options.URL, which keys must protect as well: another path, caller or method.
-// A case is skipped if the target lacks one of its Needs, or if a case in After has failed.
+// A case is skipped if the target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by
+// invariant and outline are the suite's own.
 func otherRouteCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

@@ -10,7 +10,8 @@ import (
 )
 
 // outcomeCases returns the cases about a first request that fails: whether its answer is stored, and whether its key can be used again. A case is
-// skipped if the target lacks one of its Needs, or if a case in After has failed. resolvesAfter and storedOrNot send the repeat and judge its answer.
+// skipped if the target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and
+// outline are the suite's own. resolvesAfter and storedOrNot send the repeat and judge its answer.
 func outcomeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	marked := append([]string{"replay/not-marked-when-first"}, after...) // they read the mark

@@ -13,8 +13,8 @@ const (
 )
 
 // overlapCases returns the cases about many duplicates at once, about long work, and about callers that leave during it. A case is skipped if the
-// target lacks one of its Needs, or if a case in After has failed. Alone: nothing else runs beside it. early: it waits for long, and begins before
-// the cases of After have ended.
+// target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the
+// suite's own. Alone: nothing else runs beside it. early: it waits for long, and begins before the cases of After have ended.
 func overlapCases() []Case {
 	return []Case{
 		{
@@ -153,8 +153,8 @@ func followerLeaves(x *trial) {
 }
 
 // withLeavers sends two duplicates whose clients hang up, one by FIN and one by RST, and a third that stays, while a first request (the leader) runs.
-// It returns the answers to leader and third. gate holds the operation at work in the suite's own handler; for another server gate.entered is nil,
-// and only the time tells when it is at work.
+// It returns the answers to leader and third. The pause lets the server see that they have left. gate holds the operation at work in the suite's own
+// handler; for another server gate.entered is nil, and only the time tells when it is at work.
 func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *answer) {
 	gate := x.r.steering.hold(op, hold)
 	defer gate.release()

@@ -10,7 +10,8 @@ import (
 func replayCases() []Case { return slices.Concat(repeatCases(), sameAnswerCases()) }
 
 // repeatCases returns the basic cases: a repeat is answered with the first outcome, and has no second effect. Most other cases depend on them. A case
-// is skipped if the target lacks one of its Needs, or if a case in After has failed.
+// is skipped if the target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and
+// outline are the suite's own.
 func repeatCases() []Case {
 	return []Case{
 		{
@@ -51,7 +52,8 @@ func repeatCases() []Case {
 }
 
 // sameAnswerCases returns the cases that compare the answer to a repeat with the first answer: body, headers, cookies, and the mark of a replay. A
-// case is skipped if the target lacks one of its Needs, or if a case in After has failed.
+// case is skipped if the target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant
+// and outline are the suite's own.
 func sameAnswerCases() []Case {
 	return []Case{
 		{
@@ -99,8 +101,8 @@ func sameAnswerCases() []Case {
 	}
 }
 
-// replayAnswered repeats an operation: it gets the first outcome. After a failure the report
-// names another key header, if the server honours one.
+// replayAnswered repeats an operation: it gets the first outcome. After a failure the report names another key header, if the server honours one
+// (otherCarrier).
 func replayAnswered(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)

@@ -13,7 +13,8 @@ const (
 )
 
 // replyCases returns the cases about answers that are hard to store and replay, and about repeats that look different on the wire. A case is skipped
-// if the target lacks one of its Needs, or if a case in After has failed. Alone: nothing else runs beside it.
+// if the target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are
+// the suite's own. Alone: nothing else runs beside it.
 func replyCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

@@ -9,7 +9,8 @@ import (
 )
 
 // scopeCases returns the cases about the parts of a request, beside its body, that belong to its key: path, method, query and caller. A case is
-// skipped if the target lacks one of its Needs, or if a case in After has failed.
+// skipped if the target lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and
+// outline are the suite's own.
 func scopeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -261,7 +262,7 @@ func freshKey(x *trial) {
 }
 
 // methodCases returns the cases about methods without an effect, such as GET, that carry a key. A case is skipped if the target lacks one of its
-// Needs, or if a case in After has failed.
+// Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own.
 func methodCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

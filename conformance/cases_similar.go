@@ -13,7 +13,8 @@ import (
 func similarCases() []Case { return slices.Concat(similarRequestCases(), otherRepeatCases()) }
 
 // similarRequestCases returns the cases about another request under a used key that differs from the first one in a detail. wantOther checks that the
-// second request is refused without an effect. A case is skipped if the target lacks one of its Needs, or if a case in After has failed.
+// second request is refused without an effect. A case is skipped if the target lacks one of its Needs, or if a case in After has failed. Spec lists
+// the sources of a rule; those named by invariant and outline are the suite's own.
 func similarRequestCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -76,7 +77,8 @@ func similarRequestCases() []Case {
 }
 
 // otherRepeatCases returns the cases about repeats in another form: later, plain after compressed, two in one piece. A case is skipped if the target
-// lacks one of its Needs, or if a case in After has failed.
+// lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's
+// own.
 func otherRepeatCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

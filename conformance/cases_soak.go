@@ -19,7 +19,8 @@ const (
 )
 
 // soakCases returns the case of random sequences of sends, for faults that no other case tries. A case is skipped if the target lacks one of its
-// Needs, or if a case in After has failed. Alone: nothing else runs beside it.
+// Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own. Alone: nothing
+// else runs beside it.
 func soakCases() []Case {
 	return []Case{{
 		ID: "soak/linearizable", Level: LevelSafety, Needs: []Need{NeedEffects},
@@ -134,7 +135,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 }
 
 // oasisCases returns the case about OASIS Repeatable Requests, the one specification that refuses expired keys. A case is skipped if the target lacks
-// one of its Needs, or if a case in After has failed.
+// one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own.
 func oasisCases() []Case {
 	return []Case{{
 		ID: "oasis/repeatable-requests", Level: LevelMust, Needs: []Need{NeedOASIS},

@@ -14,7 +14,8 @@ func (x *trial) drafted() bool {
 }
 
 // spellingCases returns the cases about spellings of a key in its header: quoted, with parameters, in two lines. A case is skipped if the target
-// lacks one of its Needs, or if a case in After has failed.
+// lacks one of its Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's
+// own.
 func spellingCases() []Case {
 	needs := []Need{NeedHeader, NeedAlphabet}
 	after := []string{"replay/answered", "replay/effects-once"}

@@ -7,7 +7,8 @@ import (
 )
 
 // timeCases returns the cases about the window, the time for which the server remembers a key. A case is skipped if the target lacks one of its
-// Needs, or if a case in After has failed. Alone: nothing else runs beside it.
+// Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own. Alone: nothing
+// else runs beside it.
 func timeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -77,8 +78,8 @@ func expires(x *trial) {
 }
 
 // restartCases returns the cases in which the target is killed and started again. A case is skipped if the target lacks one of its Needs, or if a
-// case in After has failed. Alone: nothing else runs beside it. survived tells whether the counter of effects has kept its counts over the restart:
-// only then they can be compared.
+// case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own. Alone: nothing else runs
+// beside it. survived tells whether the counter of effects has kept its counts over the restart: only then they can be compared.
 func restartCases() []Case {
 	needs := []Need{NeedRestart}
 	after := []string{"replay/answered", "replay/effects-once"}

@@ -9,7 +9,7 @@ import (
 )
 
 // tokenCases returns the cases about tokens: keys that the server hands out before the operation. A case is skipped if the target lacks one of its
-// Needs, or if a case in After has failed.
+// Needs, or if a case in After has failed. Spec lists the sources of a rule; those named by invariant and outline are the suite's own.
 func tokenCases() []Case {
 	needs := []Need{NeedToken, NeedEffects}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -107,7 +107,7 @@ func (x *trial) tokenRequest(op *operation) (method, target, pointer string) {
 	parts := strings.Split(strings.ReplaceAll(t.Path, "{path}", path), "{")
 	for i, part := range parts[1:] {
 		inBody, rest, _ := strings.Cut(part, "}")
-		text, _ := lookupText([]byte(render(x.r.o.Body, op.ref, "")), inBody)
+		text, _ := lookupText([]byte(render(x.r.o.Body, op.ref, "")), inBody) // the body without a key: it is asked for now
 		parts[i+1] = url.QueryEscape(text) + rest
 	}
 	return cmp.Or(t.Method, http.MethodPost), strings.Join(parts, ""), t.Pointer

@@ -32,8 +32,8 @@ func (x *trial) effects(ref string) (n int, ok bool) {
 	return n, true
 }
 
-// counts reports whether a witness (a counter or list of effects at the target) tells how many there were. If not, their number is inferred from
-// answers: never too high, and perhaps too low.
+// counts reports whether a witness (a counter or list of effects at the target) tells how many there were, as the probe has found, or the suite's own
+// handler does. If not, their number is inferred from answers: never too high, and perhaps too low.
 func (x *trial) counts() bool {
 	w := x.r.learnt.witness
 	return x.r.steering.ownsHandler() || x.r.blind() == "" && (w == WitnessCounted || w == WitnessListed)
@@ -164,8 +164,8 @@ func (x *trial) counted(n int) string {
 }
 
 // settledEffects returns the number of effects of a reference; false if they cannot be counted. While a counter shows fewer than want it asks again,
-// since effects may come late: for a second, or Options.EffectWait if that is longer, but not beyond Options.Settle. It returns the last count. It
-// returns at once if effects are only inferred from answers, or if nothing more can be sent (over).
+// since effects may come late: for a second, or Options.EffectWait if that is longer, but not beyond Options.Settle. It returns the last count, which
+// may still be below want. It returns at once if effects are only inferred from answers, or if nothing more can be sent (over).
 func (x *trial) settledEffects(ref string, want int) (int, bool) {
 	deadline := time.Now().Add(min(x.r.o.Settle, max(time.Second, x.r.o.EffectWait)))
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {

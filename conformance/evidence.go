@@ -43,8 +43,8 @@ func (e *evidence) add(one Exchange) {
 func (e *evidence) left() int { return e.made - len(e.kept) }
 
 // endFinding marks the end of the exchanges of one finding (a check with its result): what is sent later belongs to the next one. mark is the number
-// of the first exchange since the last finding, before that of the finding before. If nothing was sent since, both findings share their exchanges,
-// and the marks stay. The caller holds the lock of the trial.
+// of the first exchange since the last finding; the field before has the mark of the finding before. If nothing was sent since, both findings share
+// their exchanges, and the marks stay. The caller holds the lock of the trial.
 func (e *evidence) endFinding() {
 	if e.made > e.mark {
 		e.before, e.mark = e.mark, e.made

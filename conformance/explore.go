@@ -40,7 +40,8 @@ type search struct {
 
 // explore searches for faults by random sequences of requests under one key. It draws sequences, plays them, shortens and confirms the failures, and
 // stores a result for each relation in chosen (a kind of difference between requests). Relations that the target cannot be tested with (unfit) are
-// not drawn; delays says that operations can be slow. A bound, or the end of ctx, ends it early.
+// not drawn; delays says that operations can be slow. batch plays some sequences and returns the number of the next; conclude stores the results. A
+// bound, or the end of ctx, ends it early.
 func (r *runner) explore(ctx context.Context, chosen []Case) {
 	s := &search{runner: r, begun: time.Now(), free: freedoms{}, odd: map[string]int{}, tried: map[string]int{}, untaken: map[string]int{}}
 	s.drawer = drawer{seed: r.seed, known: r.related, order: r.order}

@@ -32,8 +32,8 @@ type sent struct {
 
 // playOut sends a sequence (a plan of requests) under a fresh key, and repeats its first request at the end. p holds the requests with their answers;
 // it is never nil. ok is false if the sequence cannot be sent to this target, or the case has ended; the answers then show nothing. p.as has the
-// requests by the relation (kind of difference) in which they differ from the first one. Acts (steps) that are beside the one before are sent as a
-// group.
+// requests by the relation (kind of difference) in which they differ from the first one. s.fails is the id of the failure that the handler is told,
+// if any. Acts (steps) that are beside the one before are sent as a group.
 func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 	p = &played{sequence: s, as: map[string]*operation{}}
 	if !p.prepare(x) {

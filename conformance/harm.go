@@ -44,8 +44,8 @@ func consequences() map[harm]consequence {
 	}
 }
 
-// tellsOf lists, by harm, the cases with their own impact and fix for it, which are more exact
-// than the general ones.
+// tellsOf lists, by harm, the cases with their own impact and fix for it, which are more exact than the general ones. A case may be listed under
+// several harms.
 func tellsOf() map[harm][]string {
 	return map[harm][]string{
 		twice: {

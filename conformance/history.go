@@ -83,7 +83,8 @@ type ruling struct {
 
 // judgeHistory compares the history of one key with the model: one effect at most; each answer is the outcome, or "in progress" while the work may be
 // running. effects is the witness's count after the last event; a negative one means no count. The ruling says whether the history is legal; known is
-// false if a search of historyCheckMax could not decide it. why is the reason, and harm the damage to a customer.
+// false if a search of historyCheckMax could not decide it. why is the reason, and harm the damage to a customer. Simple violations are found without
+// the search.
 func judgeHistory(history []event, effects int) ruling {
 	if why, shows := plainViolation(history, effects); why != "" {
 		return ruling{known: true, why: why, harm: shows}

@@ -180,10 +180,9 @@ func withMember(object []byte, name, value string) []byte {
 	return slices.Concat(object[:end], []byte(comma+strconv.Quote(name)+":"+value), object[end:])
 }
 
-// key returns the key for a seed, always the same in one run. It is a UUID of version 4, or 7
-// with Options.KeyFormat, behind Options.KeyPrefix. Without format and prefix, a profile's
-// alphabet or length changes it: other characters are dropped, and the rest is repeated or
-// cut.
+// key returns the key for a seed, always the same in one run. It is a UUID of version 4, or 7 with Options.KeyFormat, behind Options.KeyPrefix; h[12]
+// and h[16] are its version and its variant. Without format and prefix, a profile's alphabet or length changes it: other characters are dropped, and
+// the rest is repeated or cut.
 func (r *runner) key(seed string) string {
 	h := []byte(digestHex("key\x00" + seed)[:32])
 	h[12] = '4'
@@ -205,7 +204,7 @@ func (r *runner) key(seed string) string {
 			return -1
 		}, text)
 		if text == "" {
-			text = strings.Repeat(rule.Alphabet[:1], 1)
+			text = strings.Repeat(rule.Alphabet[:1], 1) // no character of the UUID is allowed
 		}
 	}
 	for len(text) < rule.MinBytes {
@@ -284,8 +283,8 @@ func (op *operation) caller() string {
 	return ""
 }
 
-// fields returns the header fields, name and value, in the order of the wire, without the
-// framing of the body. The slice is new.
+// fields returns the header fields, name and value, in the order of the wire, without the framing of the body. A second caller (stranger) has
+// Options.As on top of the usual fields, an anonymous one no Authorization. The slice is new.
 func (op *operation) fields(r *runner) [][2]string {
 	fields := [][2]string{{"Host", r.target.Host}, {"User-Agent", "oncehttp-check/" + Version}, {"Accept", "*/*"}}
 	own := r.o.Header

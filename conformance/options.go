@@ -180,8 +180,8 @@ type Options struct {
 	Done func(Result)
 }
 
-// withDefaults returns the options with defaults for zero values, and with the key options
-// applied to a copy of the profile. A second call changes nothing more.
+// withDefaults returns the options with defaults for zero values, and with the key options applied to a copy of the profile. A second call changes
+// nothing more. Negative Reruns stay: they mean none.
 func (o Options) withDefaults() Options {
 	if o.Profile == nil {
 		o.Profile = profile.Draft07()

@@ -129,7 +129,8 @@ func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*
 }
 
 // met reports whether a duplicate (the follower, with answer a) met the first request at work: it was answered before the end of the hold (the time
-// of that work), or had been waiting for half of it by then. It is for servers behind a URL, where only the time tells.
+// of that work), or had been waiting for half of it by then. It is for servers behind a URL, where only the time tells. A server may let it wait for
+// the first request, so that an answer after that is no proof against it.
 func (v *overlap) met(a *answer) bool {
 	end := v.leader.started.Add(v.hold)
 	return a.ended.Before(end) || a.written.Before(end.Add(-v.hold/2))

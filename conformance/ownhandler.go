@@ -64,7 +64,7 @@ func (s *ownHandler) script(ref string) *script {
 }
 
 // hold makes requests with op's reference wait until the gate is released, so that duplicates meet them at work; the duration is not needed here. The
-// gate's entered is closed when the first of them arrives.
+// caller's release closes wait. The gate's entered is closed when the first of them arrives.
 func (s *ownHandler) hold(op *operation, _ time.Duration) *gate {
 	s.mu.Lock()
 	defer s.mu.Unlock()

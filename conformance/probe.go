@@ -68,7 +68,8 @@ func (r *runner) probe(ctx context.Context, chosen []Case) error {
 	return nil
 }
 
-// plainOperation sends new operations, probeTries at most, until one is answered without a server error. It returns the last one with its answer.
+// plainOperation sends new operations, probeTries at most, until one is answered, and without a server error: a refusal is final. It returns the last
+// one with its answer.
 func (x *trial) plainOperation() (*operation, *answer) {
 	for n := 1; ; n++ {
 		op := x.newOperation()

@@ -231,7 +231,7 @@ func (l *link) leave(reset bool) *answer {
 	if l.err == nil {
 		a.err = errLeft
 		if lingerer, ok := l.conn.(interface{ SetLinger(int) error }); ok && reset {
-			_ = lingerer.SetLinger(0) // without it, FIN: the case still says what it saw
+			_ = lingerer.SetLinger(0) // without SetLinger it ends by FIN, which every server must bear, too
 		}
 	}
 	l.close()

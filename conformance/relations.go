@@ -135,7 +135,7 @@ func courseRelations() []relation {
 
 // bodyRelations returns the differences that give a body another meaning: id, words for the report, the member that differs, its two values as JSON
 // ("" means that it is missing), and the ids of relations whose faults a fault with this one explains. A fault with the first, "amount", explains
-// faults with all others: it has no member, and raises each number in the body.
+// faults with all others: it has no member, and raises each number in the body. late changes a text behind its first size bytes.
 func bodyRelations() []relation {
 	nested := func(depth int, leaf string) string {
 		return strings.Repeat(`{"in":`, depth) + leaf + strings.Repeat("}", depth)
@@ -197,7 +197,8 @@ func changeNumbers(r *runner, op *operation) bool {
 }
 
 // spellingRelations returns the differences in the spelling of a body, which do not change its meaning, and in details of it. A server may take such
-// a request for the same one, or refuse it (either). one and two are the two values of a member as JSON; "" means that it is missing.
+// a request for the same one, or refuse it (either). one and two are the two values of a member as JSON; "" means that it is missing. value is a
+// difference in one member, spelled one that a function makes.
 func spellingRelations() []relation {
 	spelled := func(id, words string, change func(*runner, *operation) bool) relation {
 		return relation{

@@ -235,7 +235,7 @@ const (
 )
 
 // Undecided lists the ids of the safety cases that were tried and not decided, in the order of the report. A case with a warning is among them if a
-// part of it was inconclusive, too. Skipped cases are not.
+// part of it was inconclusive, too. Skipped cases are not: the target lacks what they need.
 func (r *Report) Undecided() []string {
 	var ids []string
 	for i := range r.Cases {

@@ -139,10 +139,9 @@ func (r *runner) spend(op *operation) error {
 	return nil
 }
 
-// run probes the target, runs the chosen cases or the search, and reports. An error before the
-// first case comes with a nil report. If ctx ends later, the error wraps the context's and the
-// report is returned, too. Options.Timeout is no error: it sets Report.Cut. A runner runs
-// once.
+// run probes the target, runs the chosen cases or the search, and reports. An error before the first case comes with a nil report. If ctx ends later,
+// the error wraps the context's and the report is returned, too. Options.Timeout, to which the time of a search (For) is added, is no error: it sets
+// Report.Cut. A runner runs once.
 func (r *runner) run(ctx context.Context) (*Report, error) {
 	chosen, err := r.o.selected()
 	if err != nil {
@@ -198,9 +197,8 @@ func (r *runner) reach(ctx context.Context) error {
 	return nil
 }
 
-// report returns the report of a finished run: the results of the chosen cases in the order of
-// the book, then further findings of a search. Cut and Headline are still empty. It takes no
-// lock.
+// report returns the report of a finished run: the results of the chosen cases in the order of the book, then further findings of a search (extra).
+// Cut and Headline are still empty. It takes no lock.
 func (r *runner) report(chosen []Case, began time.Time) *Report {
 	rep := &Report{Schema: Schema, Kind: "check"}
 	rep.Suite = "oncehttp check " + Version

@@ -67,7 +67,8 @@ type slot struct {
 }
 
 // serial runs cases one at a time, in order. A case that waits for long, or for late effects only, gives back its slot (the permission to send beside
-// others), and the next one begins; with sticky it keeps the slot to its end. r.trials counts those still at work.
+// others), and the next one begins; with sticky it keeps the slot to its end. A case that has to wait for one of those does not hold the others up.
+// r.trials counts those still at work.
 func (r *runner) serial(ctx context.Context, cases []Case, sticky bool) {
 	one := make(chan struct{}, 1)
 	var all sync.WaitGroup
@@ -240,8 +241,8 @@ func (r *runner) play(ctx context.Context, c *Case, salt string, s *slot) *trial
 	return x
 }
 
-// act runs the case of a trial (one run of one case) within its time limit. The trial has ended when act returns. A case whose evidence is missing is
-// inconclusive.
+// act runs the case of a trial (one run of one case) within its time limit. The trial has ended when act returns. A case whose evidence is missing,
+// such as a delay that has no effect (unfounded), is inconclusive.
 func (r *runner) act(ctx context.Context, x *trial) {
 	ctx, cancel := context.WithTimeoutCause(ctx, x.c.Limit(r.o), errCaseTime)
 	defer cancel()

@@ -27,10 +27,9 @@ func (x *trial) doFramed(op *operation, f framing, note string) *answer {
 	return x.pastLimit(op, func() *answer { return x.once(op, f, note) })
 }
 
-// pastLimit calls send until its answer comes from no rate limit and is no short postponement
-// (503), and returns the last answer. Such answers say nothing of keys. It waits as the
-// answers ask. op is the request of send: one that was told to answer 429 is not sent again,
-// and one that was told to fail is not sent again after a 503.
+// pastLimit calls send until its answer comes from no rate limit and is no short postponement (503), and returns the last answer. Such answers say
+// nothing of keys. limitedTries and putOffTries bound the sends. It waits as the answers ask. op is the request of send: one that was told to answer
+// 429 is not sent again, and one that was told to fail is not sent again after a 503.
 func (x *trial) pastLimit(op *operation, send func() *answer) *answer {
 	for n := 1; ; n++ {
 		a := send()
@@ -175,8 +174,8 @@ func (x *trial) untilBy(send func() *answer, limit time.Duration, alsoServerErro
 func open(a *answer) bool { return a.kind == busy && !a.replayed || a.kind == noAnswer }
 
 // while calls send, with growing pauses, as long as waiting holds for the answer. It returns the last answer after limit, when the case ends, or when
-// nothing can be sent any more. It sends once at least. After a second of waiting it lets other cases run meanwhile, so that only the case's
-// goroutine may call it.
+// nothing can be sent any more. It sends once at least. waited says afterwards that the case waited for long. After a second of waiting it lets other
+// cases run meanwhile, so that only the case's goroutine may call it.
 func (x *trial) while(waiting func(*answer) bool, send func() *answer, limit time.Duration) *answer {
 	begun := time.Now()
 	wait, deadline := 5*time.Millisecond, begun.Add(limit)

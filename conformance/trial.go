@@ -50,8 +50,8 @@ type trial struct {
 // start sets the trial's context and its start time. Each start needs one call of end.
 func (x *trial) start(ctx context.Context) { x.ctx, x.begun = ctx, time.Now() }
 
-// end ends the trial, one run of one case: it closes the connections that were kept open, and notes the duration and whether the time ran out. The
-// trial sends nothing afterwards.
+// end ends the trial, one run of one case: it closes the connections that were kept open, and notes the duration and, in cut, why its time ended
+// early ("": it did not). The trial sends nothing afterwards.
 func (x *trial) end() {
 	x.took = time.Since(x.begun)
 	if deadline, ok := x.ctx.Deadline(); ok && !time.Now().Before(deadline) {
@@ -128,7 +128,8 @@ func (x *trial) wantOrHarm(h harm, ok bool, expected, format string, args ...any
 }
 
 // judge records the result of one check, and returns ok. If ok is false, verdict is the verdict on it and h the harm that it shows. The text of a
-// case's result is that of its heaviest failed check, the first among equals.
+// case's result is that of its heaviest failed check, the first among equals. A missed check after the budget of requests was used up is
+// inconclusive.
 func (x *trial) judge(h harm, ok bool, verdict Verdict, expected, format string, args ...any) bool {
 	actual := fmt.Sprintf(format, args...)
 	if ok {
@@ -166,8 +167,7 @@ func (x *trial) find(v Verdict, text string) {
 	x.sent.endFinding()
 }
 
-// seen records an observation without a judgement. Its text is the result's Actual unless a
-// check has failed.
+// seen records an observation without a judgement. Its text is the result's Actual unless a check has failed (expected is then set).
 func (x *trial) seen(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if x.expected == "" {

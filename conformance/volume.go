@@ -53,7 +53,8 @@ func PlanVolume(o Options) VolumePlan {
 	return p
 }
 
-// Volumes returns the cases of a run with Options.Volume, which sends very many requests, in the order of a report.
+// Volumes returns the cases of a run with Options.Volume, which sends very many requests, in the order of a report. volume makes one case, for a run
+// that gets the plan of its numbers.
 func Volumes() []Case {
 	volume := func(id, rule, impact, fix string, run func(volumeRun), needs ...Need) Case {
 		return Case{

@@ -28,7 +28,8 @@ type way struct {
 
 // ways returns the known ways in which servers take a key and a body, such as another header, the most frequent first. They are tried if the first
 // plain operation is refused, those first that have one of their words in the refusal. flags are the command's flags for a way; change puts it into
-// the options, and returns false if they say otherwise already. reads: the server may read the body now, so that another refusal is progress.
+// the options, and returns false if they say otherwise already. reads: the server may read the body now, so that another refusal is progress. token:
+// a key is fetched first.
 func ways() []way {
 	all := []way{headerWay("X-Idempotency-Key"), {
 		flags: "--key-quoted", words: []string{"quot", "structured", "sf-string"},

@@ -94,7 +94,7 @@ func (x *exchange) access() *accessWriter {
 }
 
 // noteSend puts the exchange's send (a request that counts for the client) and its fault into the entry of the access log. receive calls it once both
-// are known.
+// are known. Without an access log it does nothing.
 func (x *exchange) noteSend() {
 	if own := x.access(); own != nil {
 		own.seen, own.access.Fault = x.seen, x.fault

@@ -32,7 +32,8 @@ type listStyle struct {
 }
 
 // listStyleOf returns how the API of a profile lists its resources on a GET: the parameters (limit is the default of one), stamp, which adds the
-// members that the API sets itself, and the form of the answer; lastID is "" on the last page. It returns false if the mock has no lists for it.
+// members that the API sets itself, and the form of the answer; lastID is "" on the last page. after is the parameter for the id behind which a page
+// begins; filter is that for a selection, and selects reads its value. It returns false if the mock has no lists for it.
 func listStyleOf(p *profile.Profile) (listStyle, bool) {
 	switch p.Name {
 	case profile.StripeV1().Name:

@@ -23,7 +23,7 @@ type Mix []Share
 // sumSlack allows for rounding in sums of decimal fractions, such as ten times 0.1.
 const sumSlack = 1e-9
 
-// Validate returns the first mistake of the mix as one line, or nil.
+// Validate returns the first mistake of the mix as one line, or nil. sumSlack allows for the rounding of floating-point numbers.
 func (m Mix) Validate() error {
 	var sum float64
 	for _, share := range m {

@@ -74,8 +74,8 @@ func (p *plan) next(key, operation string) Fault {
 	return p.cfg.Mix.at(draw(p.cfg.Seed, key, nth))
 }
 
-// scenario returns the script of faults for an operation; nil: there are no Scenarios, or this one has no faults. Operations take the Scenarios in
-// turn, by the order of their first requests; an unknown one gets the next number. The lock is held.
+// scenario returns the script of faults for an operation; nil: there are no Scenarios, or this one has no faults. A script may be used up: the caller
+// looks. Operations take the Scenarios in turn, by the order of their first requests; an unknown one gets the next number. The lock is held.
 func (p *plan) scenario(operation string) []Fault {
 	if len(p.cfg.Scenarios) == 0 {
 		return nil

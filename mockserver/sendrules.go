@@ -152,8 +152,9 @@ func (w *sendRules) identify(seen *observation) {
 }
 
 // examine checks a send against the history of its key (earlier sends with it) by the rules for clients, and adds it to the history. A rule on sends
-// after an answer applies only if the sender is known to have read that (HasRead). earlySlack allows for inexact timers. request shares the body's
-// memory; only the first of a key is copied. The lock is held.
+// after an answer applies only if the sender is known to have read that (HasRead). earlySlack allows for inexact timers. final is the first send with
+// a final answer, last that with the latest whole answer, active those without an end. request shares the body's memory; only the first of a key is
+// copied. The lock is held.
 func (w *sendRules) examine(seen *observation, request image) {
 	history := w.keys[seen.Key]
 	if history == nil {

@@ -80,9 +80,9 @@ func (s *Server) front(listener net.Listener) (io.Closer, error) {
 	return server, nil
 }
 
-// Close ends everything: listeners, pipes, connections, handlers and waits. It returns when none of it runs any more,
-// or after 5 s if a Config.Handler does not heed its context. A handler must not call it. A second call has no
-// effect.
+// Close ends everything: listeners, pipes, connections, handlers and waits. It returns when none of it runs any more, or after 5 s if a
+// Config.Handler does not heed its context. A handler must not call it. A second call has no effect. idle is closed when the last call or connection
+// ends.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -102,8 +102,8 @@ func describe(c *conformance.Result) string {
 
 var flag = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
 
-// withOptions replaces the command's flags in a text of the suite by fields of Options:
-// "--delay-query" becomes "Options.DelayQuery".
+// withOptions replaces the command's flags in a text of the suite by fields of Options: "--delay-query" becomes "Options.DelayQuery", and
+// "--restart-cmd" "Options.Restart".
 func withOptions(text string) string {
 	return flag.ReplaceAllStringFunc(text, func(found string) string {
 		switch found {

@@ -103,8 +103,8 @@ func (h *history) state() (settled, busy bool) {
 	return settled, len(h.bySend) > 0
 }
 
-// snapshot copies the operations and their sends, to be judged without the lock. An open send counts as not answered,
-// and as ended now.
+// snapshot copies the operations and their sends, to be judged without the lock. An open send counts as not answered (its Reply is zero), and as
+// ended now.
 func (h *history) snapshot() []operation {
 	copies := make([]operation, len(h.operations))
 	for i, at := range h.operations {
@@ -139,7 +139,7 @@ type pair struct {
 }
 
 // pairs returns the pairs of successive sends in each operation, by operation, for the rules on waits. A send that arrived before the answer before
-// it ended forms no pair: its sender did not wait.
+// it ended forms no pair: its sender did not wait. The last field is the index of the earlier send.
 func pairs(operations []operation) []pair {
 	var all []pair
 	for i := range operations {

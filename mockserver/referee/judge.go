@@ -186,7 +186,7 @@ func askedAgain(skip string, which func(*send) bool) func(*evidence) finding {
 }
 
 // judgeBounded returns the finding on the rule that attempts are bounded: operations with more sends than Script.AttemptsMax. The rule is tested by
-// an operation whose last of several sends has no final answer.
+// an operation whose last of several sends has no final answer: the client gave it up.
 func judgeBounded(e *evidence) finding {
 	most := e.script.AttemptsMax
 	return e.each("no operation was given up after more than one send", func(op *operation) (bool, string) {

@@ -49,8 +49,8 @@ func judgeOneKey(e *evidence) finding {
 	})
 }
 
-// judgeFirstSent finds operations with sends that give different times of the first send. Sends that the server has
-// certainly not acted on do not count as first.
+// judgeFirstSent finds operations with sends that give different times of the first send. Sends that the server has certainly not acted on, by the
+// profile's statuses NotActed, do not count as first.
 func judgeFirstSent(e *evidence) finding {
 	if e.server.Profile.FirstSent == "" {
 		return finding{skip: "the profile asks for no time of the first send"}

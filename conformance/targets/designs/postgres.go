@@ -47,7 +47,7 @@ var errRolledBack = errors.New("rolled back")
 
 // once is the repair of the designs over PostgreSQL: it executes a call once for each caller and key. The record of the key is the first thing in the
 // transaction of the business, its answer the last. A duplicate waits at the primary key until that transaction ends. A failure is rolled back
-// together with its record. work gets the transaction and must not end it.
+// together with its record (errRolledBack: a is the answer all the same). work gets the transaction and must not end it.
 func once(c *call, pool *pgxpool.Pool, work func(pgx.Tx) (answer, error)) (a answer) {
 	ctx := c.Context()
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {

@@ -16,8 +16,8 @@ const (
 	rejected       = "rejected"
 )
 
-// refuseFirstSent returns the refusal of a request with a bad time of the first send: missing, no IMF-fixdate, or
-// Layer.Window or more from now. nil: it is good, or the profile has no such header.
+// refuseFirstSent returns the refusal of a request with a bad time of the first send: missing, no IMF-fixdate, or Layer.Window or more from now. nil:
+// it is good, or the profile has no such header. rejected is the word for the header that says so (marked).
 func (l *Layer) refuseFirstSent(r *http.Request) *Answer {
 	name := l.Profile.FirstSent
 	if name == "" {

@@ -93,7 +93,7 @@ func (t *References) Take(r *http.Request, body []byte, create func() *Answer) *
 }
 
 // Find returns the answer to a lookup by business reference. It is nil if the request is no lookup or, for an API that does not answer with a list,
-// if nothing is found: then the service answers. The caller must not change the answer.
+// if nothing is found: then the service answers. The caller must not change the answer. A path that cannot be unescaped is no lookup.
 func (t *References) Find(r *http.Request) *Answer {
 	groups := t.lookup.FindStringSubmatch(r.URL.RequestURI())
 	if r.Method != http.MethodGet || groups == nil {
