@@ -110,7 +110,7 @@ func (c *Case) Limit(o Options) time.Duration {
 			limit += 2 * max(o.Settle, comeBack) // until it is back
 		}
 	}
-	limit += 2 * c.lasts // the case's own waits and sends; zero for most
+	limit += 2 * c.lasts // the longest time in which it may send; zero for most
 	if c.Alone {
 		limit += 2 * o.Settle // it sends many requests
 	}

@@ -181,7 +181,8 @@ func (x *trial) errorFate(op *operation, first, again *answer) (fate string, kno
 			dup.key, dup.ref = fresh.key, fresh.ref
 			dup.fill(x.r)
 		}), "the same under another key, to compare")
-		plain := func(a *answer, ref string) string { return strings.ReplaceAll(string(a.body), ref, "") } // a body that quotes its own reference does not differ by that
+		// A body that quotes its own reference does not differ by that.
+		plain := func(a *answer, ref string) string { return strings.ReplaceAll(string(a.body), ref, "") }
 		differs = plain(control, fresh.ref) != plain(first, op.ref) && control.status == first.status
 		if first.status != http.StatusServiceUnavailable {
 			break
