@@ -165,7 +165,8 @@ func (x *trial) strangerServed() bool {
 	return x.do(op, "the second caller, with a key of its own").kind == done
 }
 
-// emptyNotShared sends empty and blank keys, each with two different bodies. Such a key must not be one key for all callers.
+// emptyNotShared sends empty and blank keys, each with two different bodies. Such a key must not be one key for all callers: the second body comes
+// from the second caller if there is one (stranger). known tells a refusal for a key of another request.
 func emptyNotShared(x *trial) {
 	known := x.mismatchAnswer()
 	stranger := x.strangerServed()

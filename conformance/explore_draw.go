@@ -240,8 +240,8 @@ func (d *drawer) failFirst(s *sequence, random *rand.Rand) {
 	s.acts = append(first, s.acts...)
 }
 
-// anyForm returns a random form of a request, a difference on the wire only (such as a chunked body), as a list of one id; nil means no form. The
-// form "connection" is left out: it takes two requests.
+// anyForm returns a random form of a request, a difference on the wire only (such as a chunked body), as a list of one id; nil, if five draws from
+// all relations meet none, means no form, as for most requests. The form "connection" is left out: it takes two requests.
 func (d *drawer) anyForm(random *rand.Rand) []string {
 	id := d.ids[random.IntN(len(d.ids))]
 	for range 4 {

@@ -24,7 +24,7 @@ func (o Options) Validate() error {
 	return err
 }
 
-// checkTarget checks URL and Witness.
+// checkTarget checks URL and Witness. In a Witness {ref} stands for the reference; a JSON pointer to the count in its answer may follow behind #.
 func (o *Options) checkTarget() error {
 	if o.URL == "" {
 		return usage("URL", "there is none")

@@ -229,8 +229,8 @@ func (v *service) text(path string) (json.RawMessage, bool) {
 	return text, err == nil
 }
 
-// parameters reads the body: a JSON object, a form, or bytes without meaning here. members is nil for an empty body
-// and for bytes. Only a body that claims to be JSON can be invalid.
+// parameters reads the body: a JSON object, a form, or bytes without meaning here. members is nil for an empty body and for bytes. Only a body that
+// should be JSON can be invalid: by its Content-Type, or for want of one that can be read.
 func parameters(r *http.Request) (body []byte, members map[string]any, err error) {
 	body, err = keylayer.ReadAll(r.Body)
 	if err != nil || len(body) == 0 {

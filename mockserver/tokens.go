@@ -70,7 +70,7 @@ func (d *tokenDesk) asksFor(r *http.Request) bool {
 }
 
 // handOut returns a new token in the form of a UUID for the caller, usable at the path purpose (empty: any). Tokens depend only on the seed and their
-// number, so that the same run has the same ones.
+// number, so that the same run has the same ones. The 4 and the a are a UUID's version and variant.
 func (d *tokenDesk) handOut(caller keylayer.Digest, purpose string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

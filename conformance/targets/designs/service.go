@@ -136,8 +136,8 @@ func (a answer) write(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, a.Body) // the client may have left
 }
 
-// work is the business. The query makes it slow (sleep, in ms), crash, or fail with a status.
-// A failure and a crash count an effect in the total alone.
+// work is the business. The query makes it slow (sleep, in ms), crash, or fail with a status. A failure and a crash count an effect in the total
+// alone, by which a second execution is seen.
 func (c *call) work() answer {
 	query := c.URL.Query()
 	if ms, err := strconv.Atoi(query.Get("sleep")); err == nil {

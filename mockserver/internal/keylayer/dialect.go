@@ -88,7 +88,7 @@ func (l *Layer) MismatchAnswer(existing *Entry) *Answer {
 }
 
 // InProgressAnswer returns the answer to a repeat that arrives while the first request is handled, as the profile's API spells it, with the wait of
-// Layer.RetryAfter.
+// Layer.RetryAfter in the header and, where the API has it there, in the body.
 func (l *Layer) InProgressAnswer() *Answer {
 	a := l.InProgressStatus(http.StatusConflict)
 	if l.RetryAfter <= 0 {
@@ -109,7 +109,8 @@ func (l *Layer) InProgressAnswer() *Answer {
 	return a
 }
 
-// WaitInBody returns the longest wait that the answer's body asks for by the profile's RetryAfter; zero: none.
+// WaitInBody returns the longest wait that the answer's body asks for by the profile's RetryAfter; zero: none. A number beyond waitSecondsMax is no
+// wait.
 func WaitInBody(p *profile.Profile, a *Answer) time.Duration {
 	var longest time.Duration
 	for _, hint := range p.RetryAfter {

@@ -31,7 +31,8 @@ type Client struct {
 	Form bool         // requests without a Content-Type are forms
 }
 
-// Bubble runs the test in virtual time, with a server over a pipe. It closes the server after run.
+// Bubble runs the test in virtual time, with a server over a pipe. The client sends forms if the profile's API takes them by default. It closes the
+// server after run.
 func Bubble(t *testing.T, cfg mockserver.Config, run func(*mockserver.Server, *Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -56,7 +56,8 @@ func (a *attempts) leave(id string, state int, p *reply) {
 	a.keys[id].state, a.keys[id].reply = state, p
 }
 
-// ServeHTTP executes a request with a new or failed key, and replays a finished one.
+// ServeHTTP executes a request with a new or failed key, and replays a finished one. The fault: of a panic, first stores that the try has failed, and
+// try does not.
 func (a *attempts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !keyed(r) {
 		a.next.ServeHTTP(w, r)
