@@ -63,6 +63,7 @@ const (
 
 // missing returns the reason for which a case cannot be run if the target lacks the ability n, with the flag that supplies it; "" if the target has
 // it. owned: the suite supplies the handler behind the target, and so needs no options to count effects or to make operations slow or fail.
+// NeedEffects is not looked at: only the probe shows whether effects can be seen.
 func (r *runner) missing(n Need) string {
 	o := &r.o
 	owned := r.steering.ownsHandler()

@@ -121,7 +121,8 @@ func (x *trial) countRounds(rounds []*round) []int {
 }
 
 // judgeRound judges one round of simultaneous duplicates, of which n effects were counted; a negative n means no count. It returns false if the case
-// ends here: it found a violation, or could decide nothing. The requests of the first round are kept as evidence also if all is right.
+// ends here: it found a violation, or could decide nothing. judgeHistory compares answers and count with the model of one key. The requests of the
+// first round are kept as evidence also if all is right.
 func (x *trial) judgeRound(b *round, n int) bool {
 	given := slices.ContainsFunc(b.answers, (*answer).outcome)
 	if !given {

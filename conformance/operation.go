@@ -136,8 +136,8 @@ func (x *trial) changed(op *operation) *operation {
 	})
 }
 
-// bumpNumbers returns the body with one added to each number of at most nine digits that is a
-// member's value. It works on the text; bodies that are no JSON come back unchanged.
+// bumpNumbers returns the body with one added to each number of at most nine digits that is a member's value. It works on the text, and so on any
+// that looks like JSON there: a number between a colon and a comma or brace.
 func bumpNumbers(body []byte) []byte {
 	number := regexp.MustCompile(`(:\s*)(\d{1,9})(\s*[,}])`)
 	return number.ReplaceAllFunc(body, func(match []byte) []byte {
@@ -331,8 +331,8 @@ func (op *operation) shaped(fields [][2]string) [][2]string {
 	return fields
 }
 
-// firstSentHeader returns the name of the header for the time of the first attempt; "" if the
-// API has none.
+// firstSentHeader returns the name of the header for the time of the first attempt; "" if the API has none. That of OASIS Repeatable Requests has a
+// fixed name, also for a profile that does not say it.
 func firstSentHeader(p *profile.Profile) string {
 	if p.FirstSent == "" && strings.EqualFold(p.Carrier.Name, oasisHeader) {
 		return "Repeatability-First-Sent"

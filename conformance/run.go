@@ -222,7 +222,8 @@ func (r *runner) report(chosen []Case, began time.Time) *Report {
 	return rep
 }
 
-// config returns the options that a reader of the report needs to understand the verdicts, by name. Empty ones are left out.
+// config returns the options that a reader of the report needs to understand the verdicts, by name. Empty ones are left out. Credentials among the
+// header fields are redacted when the report is written.
 func (r *runner) config() map[string]string {
 	o := &r.o
 	all := map[string]string{

@@ -171,8 +171,8 @@ func (c Config) scripts() [][]Fault {
 	return all
 }
 
-// withDefaults returns the configuration with its zero values filled in, a profile of its own, and the scenarios of
-// its Referee. It must be valid (Validate).
+// withDefaults returns the configuration with its zero values filled in, a profile of its own, and the scenarios of its Referee. The window is the
+// least that the API promises (Floor), or a day. It must be valid (Validate).
 func (c Config) withDefaults() Config {
 	if c.Profile == nil {
 		c.Profile = profile.Draft07()

@@ -9,8 +9,8 @@ import (
 )
 
 // tokenFirst returns a server with a known fault, for the suite to find; e.repaired makes it correct. Design: the client fetches a token, bound to
-// caller and operation, and sends it with the operation; the server deletes it on first use. The handler plays the client's part: it fetches one
-// token for each key, and uses it for every request with the key.
+// caller and operation, and sends it with the operation; the server deletes it on first use, so that nobody learns the outcome again. The handler
+// plays the client's part: it fetches one token for each key, and uses it for every request with the key.
 //
 // Repair: a used token is kept, with the answer.
 func tokenFirst(e *env) (handler, error) {

@@ -147,8 +147,8 @@ func (l *Layer) InProgressStatus(status int) *Answer {
 	return Problem(p, status, TitleProcessing, "")
 }
 
-// alreadyDone returns the profile's answer that the resource exists already, with the id of the stored answer's resource. The profile must have such
-// an answer.
+// alreadyDone returns the profile's answer that the resource exists already, with the id of the stored answer's resource where the profile's lookup
+// reads it. The profile must have such an answer.
 func (l *Layer) alreadyDone(stored *Answer) *Answer {
 	p := l.Profile
 	a := spelled(p, p.AlreadyDone[0], http.StatusConflict, "the resource exists already", "")

@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// VerdictsFor returns the profile with only those verdicts (places in a body that tell success from refusal) that hold for the request's endpoint.
-// The endpoint may lie below another path, as behind a gateway.
+// VerdictsFor returns the profile with only those verdicts (places in a body that tell success from refusal) that hold for the request's endpoint. A
+// verdict without endpoints (At) holds for all. The endpoint may lie below another path, as behind a gateway.
 func VerdictsFor(p *profile.Profile, r *http.Request) *profile.Profile {
 	own := *p
 	own.Verdicts = slices.DeleteFunc(slices.Clone(p.Verdicts), func(v profile.Verdict) bool {
