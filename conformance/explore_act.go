@@ -127,7 +127,8 @@ func (p *played) prepare(x *trial) bool {
 	return !x.over()
 }
 
-// keyFrom returns the key of the first request: a new key, in the form that the differences of later keys need, such as digits only.
+// keyFrom returns the key of the first request: a new key, in the form that the differences of later keys need, such as digits only. One sequence has
+// one such difference at most.
 func (p *played) keyFrom(r *runner, fresh string) string {
 	for _, id := range p.changes() {
 		if rel := r.related[id]; rel.key != nil {

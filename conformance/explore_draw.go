@@ -161,8 +161,8 @@ func (d *drawer) mixAll(s *sequence, ids []string, random *rand.Rand) {
 	}
 }
 
-// holdsFound reports whether the sequence has all relations (kinds of differences) of a fault found before: it would only show
-// that again.
+// holdsFound reports whether the sequence has all relations (kinds of differences) of a fault found before: it would only show that again. A fault
+// without relations, that of any request, is in all.
 func (d *drawer) holdsFound(s *sequence) bool {
 	ids := s.relations(d.order)
 	return slices.ContainsFunc(d.found, func(found []string) bool {

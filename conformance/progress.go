@@ -50,7 +50,7 @@ func (p *progress) ready(c *Case) bool {
 }
 
 // await blocks until all cases on which c depends (c.After) have been tried. It does not wait for cases that are not chosen, nor, unless c runs alone
-// itself, for those that run alone, after the others. Each case is bounded, so that await ends.
+// itself, for those that run alone, after the others: it would wait for ever. Each case is bounded, so that await ends.
 func (p *progress) await(c *Case) {
 	for _, id := range c.After {
 		before, chosen := p.chosen[id]

@@ -82,7 +82,8 @@ func (rel *relation) fix() string {
 	return "The sequence in the report is the shortest that fails: follow the record of its key through it."
 }
 
-// impact returns the damage to a customer of a server that breaks the relation's rule.
+// impact returns the damage to a customer of a server that breaks the relation's rule. It depends on the correct answer to such a request (bearing),
+// which the server did not give.
 func (rel *relation) impact() string {
 	switch rel.bearing {
 	case other, apart:

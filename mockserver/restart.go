@@ -16,8 +16,7 @@ type process struct {
 	running sync.WaitGroup // counts these handlers; Server.mu is held when one is added
 }
 
-// newProcess returns a process of the mock server, which a restart fault ends by kill: its handlers run under its context, which
-// also ends with life.
+// newProcess returns a process of the mock server, which a restart ends by kill: its handlers run under its context, which also ends with life.
 func newProcess(life context.Context) *process {
 	p := &process{}
 	p.Context, p.kill = context.WithCancel(life)
@@ -38,8 +37,8 @@ type connection struct {
 func (s *Server) Restart() { s.restart(nil) }
 
 // restart acts like killing the server and starting it again: connections break, handlers end, and what is stored stays. It does not close the
-// connection spared (nil: none), so that the request for the restart can be answered on it. At last it frees the keys of requests that were at work
-// (keys.Restart).
+// connection spared (nil: none), so that the request for the restart can be answered on it. Each handler frees its key when it ends. keys.Restart
+// tells the key layer, for deliberate bugs.
 func (s *Server) restart(spared net.Conn) {
 	fresh := newProcess(s.life)
 	s.mu.Lock()

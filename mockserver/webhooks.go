@@ -242,7 +242,7 @@ func (e *events) deliver(ctx context.Context, l *letter, secret string) {
 	}
 }
 
-// request returns the signed request of an event. The signature holds the time of the call.
+// request returns the signed request of an event. Where the API's scheme signs a time, as Stripe's, it is that of the call.
 func (e *events) request(ctx context.Context, l *letter, secret string) (*http.Request, error) {
 	body, header := signedEvent(l.webhook.Scheme, secret, e.URL, time.Now(), l.body)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, bytes.NewReader(body))
@@ -254,9 +254,9 @@ func (e *events) request(ctx context.Context, l *letter, secret string) (*http.R
 	return req, nil
 }
 
-// signedEvent returns the body and the header of an event, signed by an API's scheme (profile.Webhook.Scheme); an
-// unknown scheme signs nothing. address is the receiver's URL, which square signs. The code shares nothing with the
-// client's verification, so that one can test the other.
+// signedEvent returns the body and the header of an event, signed by an API's scheme (profile.Webhook.Scheme); an unknown scheme signs nothing.
+// address is the receiver's URL, which square signs; adyen signs some fields of the body, with a secret in hexadecimal digits, and has the signature
+// in the body. The code shares nothing with the client's verification, so that one can test the other.
 func signedEvent(scheme, secret, address string, at time.Time, body []byte) ([]byte, http.Header) {
 	sum := func(key []byte, parts ...[]byte) []byte {
 		h := hmac.New(sha256.New, key)

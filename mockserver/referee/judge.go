@@ -41,7 +41,8 @@ type evidence struct {
 }
 
 // judges returns, for each rule on clients, the function that judges whether the recorded sends keep it. Its finding lists the violations, or says
-// why there was no occasion to break the rule.
+// why there was no occasion to break the rule. Of an answer, Advised means that the server advises not to try again, Mismatch that the key is of
+// another request, Cut that the server cut it off on purpose.
 func judges() map[string]func(*evidence) finding {
 	return map[string]func(*evidence) finding{
 		ruleKeyPresent: judgePresent,

@@ -34,8 +34,8 @@ func putThatCompares(e *env) (handler, error) {
 	}, err
 }
 
-// put applies a PUT in the caller's transaction, and returns its answer: a repeat of the stored data changes nothing, and has no effect. After a
-// failure nothing is stored.
+// put applies a PUT in the caller's transaction, and returns its answer: a repeat of the stored data changes nothing, and has no effect. An old PUT
+// that comes again after a newer one differs, and is applied. After a failure nothing is stored.
 func put(c *call, tx pgx.Tx) (answer, error) {
 	ctx := c.Context()
 	var data string
