@@ -70,8 +70,8 @@ func (r *Record) Acted(a Act) {
 	r.Acts = append(slices.Clone(kept), a)
 }
 
-// TookAbsenceBack reports whether these acts, oldest first, settle the operation as absent (it had no effect) and later reopen it. A caller may have
-// been told in between that there was no effect.
+// TookAbsenceBack reports whether these acts, oldest first, settle the operation as absent (it had no effect), whether a caller was told of it (ActAbsentTold)
+// or not, and later reopen it. A caller may have been told in between that there was no effect.
 func TookAbsenceBack(acts []Act) bool {
 	absent := slices.IndexFunc(acts, func(a Act) bool { return a.Did == ActAbsent || a.Did == ActAbsentTold })
 	return absent >= 0 && slices.ContainsFunc(acts[absent:], func(a Act) bool { return a.Did == ActReopened })
@@ -85,7 +85,7 @@ func (r *Record) validateActs() error {
 	}
 	most := NoteBytesMax
 	if r.Carrier == CarrierSealed {
-		most = ActsMax*(NoteBytesMax+200) + 4*sealedNoteMax
+		most = ActsMax*(NoteBytesMax+200) + 4*sealedNoteMax // 200 bytes for the other fields of each act, and room for digests and the seal
 	}
 	for _, a := range r.Acts {
 		if len(a.Note) > most || len(a.Did) > 100 {

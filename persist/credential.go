@@ -28,9 +28,9 @@ const (
 	OtherOwner
 )
 
-// CompareOwners tells by the credentials of two requests whether one owner made both. Credentials are compared by name, and only if their digests
-// were made with the same key. One difference is enough for OtherOwner. Without a difference, one equal pair is enough for SameOwner, as is a pair of
-// requests without any credential. OwnersUnclear: there was nothing to compare.
+// CompareOwners tells by the credentials of two requests whether one owner made both. Credentials are compared by name, and only if their digests were made
+// with the same key. One difference is enough for OtherOwner. Without a difference between comparable ones, one equal pair is enough for SameOwner, as is a
+// pair of requests without any credential. OwnersUnclear: there was nothing to compare.
 func CompareOwners(a, b []Credential) Owners {
 	owners := OwnersUnclear
 	if len(a)+len(b) == 0 {

@@ -107,7 +107,7 @@ func (r *Record) Erase(secret []byte) {
 	if r.Erased {
 		return
 	}
-	r.Effect = r.FinalEffect()
+	r.Effect = r.FinalEffect() // while the answer is there to tell it
 	if r.Answer != nil {
 		r.Status = r.Answer.Status
 	}
@@ -115,7 +115,7 @@ func (r *Record) Erase(secret []byte) {
 	r.History, r.Acts, r.Note, r.RedriveRun = nil, nil, "", ""
 	r.Credentials, r.Credential, r.Region, r.Content, r.DropAnswer = nil, "", "", "", nil
 	r.Target, r.Fingerprint = "/", make([]byte, 32) // in the form of a valid record
-	if r.ServerToken && r.Token != "" {
+	if r.ServerToken && r.Token != "" {             // a record that was sent is not valid without its token
 		r.Token = erasedText
 	}
 	if r.Evidence != nil {

@@ -33,7 +33,7 @@ func (r *Record) validateEvidence() error {
 	}
 	most := EvidenceTextMax
 	if r.Carrier == CarrierSealed {
-		most = 5*EvidenceTextMax + sealedNoteMax
+		most = 5*EvidenceTextMax + sealedNoteMax // all texts are encrypted as one, in the field Type
 	}
 	switch {
 	case len(e.Event) > most || len(e.Type) > most || len(e.By) > most || len(e.Scheme) > most:

@@ -31,8 +31,9 @@ type Limits struct {
 	Max int
 }
 
-// ExtendKeeping lengthens the times for which an ended record keeps its answer, its key and its text (KeepAnswer, KeepKey, KeepText), where the given
-// ones are longer. It shortens none. A KeepKey or KeepText of zero is the longest already, and stays. (Invariant 34.)
+// ExtendKeeping lengthens the times for which an ended record keeps its answer, its key and its text (KeepAnswer, KeepKey, KeepText), where the given ones are
+// longer. It shortens none. A KeepAnswer of zero stands for the Window (the time in which the API knows the key), a negative time for no keeping at all. A
+// KeepKey or KeepText of zero is the longest already, and stays. (Invariant 34.)
 func (r *Record) ExtendKeeping(answer, key, text time.Duration) {
 	if answer > max(cmp.Or(r.KeepAnswer, r.Window), 0) {
 		r.KeepAnswer = answer
@@ -45,9 +46,10 @@ func (r *Record) ExtendKeeping(answer, key, text time.Duration) {
 	}
 }
 
-// keeping returns how long after its end r keeps its answer and its key, by the record's own times and those of the sweep. With Prune, the sweep's times go
-// first, and may be shorter. Without it, they count for the answer alone, if the record has no time of its own; such an answer stays for the Window at least,
-// in which the API knows the key. Negative: not at all. For the key, zero is for ever. (Invariant 34.)
+// keeping returns how long after its end r keeps its answer and its key, by the record's own times and those of the sweep. With Prune (somebody asks to sweep
+// more than the records' own times allow), the sweep's times go first, and may be shorter. Without it, they count for the answer alone, if the record has no
+// time of its own; such an answer stays for the Window at least, in which the API knows the key. Negative: not at all. For the key, zero is for ever.
+// (Invariant 34.)
 func (l *Limits) keeping(r *Record) (answer, key time.Duration) {
 	if l.Prune {
 		return cmp.Or(l.KeepAnswer, r.KeepAnswer, r.Window), cmp.Or(l.KeepKey, r.KeepKey)
@@ -55,8 +57,8 @@ func (l *Limits) keeping(r *Record) (answer, key time.Duration) {
 	return cmp.Or(r.KeepAnswer, max(l.KeepAnswer, r.Window)), r.KeepKey
 }
 
-// keepingText returns how long after its end r keeps its text: the account, key and request data that name it. With Prune, the sweep's time goes
-// before the record's. Negative: no longer than the answer. Zero: as long as the key. (Invariant 34.)
+// keepingText returns how long after its end r keeps its text: the account, key and request data that name it. With Prune (somebody asks to sweep more than
+// the records' own times allow), the sweep's time goes before the record's. Negative: no longer than the answer. Zero: as long as the key. (Invariant 34.)
 func (l *Limits) keepingText(r *Record) time.Duration {
 	if l.Prune {
 		return cmp.Or(l.KeepText, r.KeepText)
@@ -65,8 +67,9 @@ func (l *Limits) keepingText(r *Record) time.Duration {
 }
 
 // textUntil returns the time from which a sweep takes the text out of r, the tombstone of a chosen key, if it keeps the text for keep after its end (0: for
-// ever). The text is all that may name a person. ever is false if no sweep does. Until then sends may be on their way (SendUntil and DesertedUntil), or the
-// API may know the key (the Window since FirstSent). The same rule holds for Erase. (Invariant 57.)
+// ever). The text is all that may name a person. ever is false if no sweep does. at is never before the last send has ended (SendUntil and DesertedUntil: a
+// send may be on its way until then), nor before the end of the Window since FirstSent: until then the API may know the key. The same rule holds for Erase.
+// (Invariant 57.)
 func (r *Record) textUntil(keep time.Duration) (at time.Time, ever bool) {
 	if keep == 0 || r.Generated || !r.mayLoseText() {
 		return time.Time{}, false
@@ -85,8 +88,9 @@ func (r *Record) textUntil(keep time.Duration) (at time.Time, ever bool) {
 
 // mayLoseText reports whether a sweep may take the text (account, key and all else that may name a person) out of an ended record: only a comparison with a
 // repeat needs it. Its effect is known, and its end was told. It keeps no fields of its request. It names an account, or carried no credentials: else these
-// tell its owner from a stranger with the same key. No operation has replaced it, it has replaced none, and no event of the API is evidence: who goes on
-// with these reads its text. A sealed record is opened by it, unless its end is sealed as well. (Invariants 54, 56 and 57.)
+// tell its owner from a stranger with the same key. No operation has replaced it, it has replaced none, and no event of the API is evidence: who goes on with
+// these reads its text. A sealed (encrypted) record must not be one that needs this text to be decrypted: only one with a SealedEnd can be read without.
+// (Invariants 54, 56 and 57.)
 func (r *Record) mayLoseText() bool {
 	sealed := r.Carrier == CarrierSealed && r.SealedEnd == ""
 	linked := r.ReplacedBy != "" || r.Replaces != "" || r.Evidence != nil
@@ -96,8 +100,9 @@ func (r *Record) mayLoseText() bool {
 	return !r.Erased && !linked && !r.Unreported && !r.Owed() && len(r.KeptFields) == 0 && !sealed && r.FinalEffect() != EffectUnknown
 }
 
-// SweepAt returns the earliest time at which a Sweep without Prune may change the record; ever is false if none will. A journal
-// can keep an index by it. Finish, MarkReported, MarkDelivered and Sweep change this time. (Invariant 34.)
+// SweepAt returns the earliest time at which a Sweep without Prune may change the record; ever is false if none will: the record has not ended, its end is
+// owed to Config.OnResult, or it is kept for ever. A journal can keep an index by it. Finish, MarkReported, MarkDelivered and Sweep change this time.
+// (Invariant 34.)
 func (r *Record) SweepAt() (at time.Time, ever bool) {
 	var kept time.Duration
 	switch {
@@ -106,9 +111,9 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 	case !r.Swept:
 		kept = cmp.Or(r.KeepAnswer, r.Window)
 		if over, drops := r.requestUntil(); drops && over.Before(r.Finished.Add(max(kept, 0))) {
-			return over, true
+			return over, true // the body goes before the answer
 		}
-	case r.Generated && r.Unreported:
+	case r.Generated && r.Unreported: // a caller without a key may still have to hear how it ended
 		kept = r.Window
 	case r.Generated:
 		kept = 0 // its end was told since: the next sweep removes it, or keeps its key from then on
@@ -168,8 +173,9 @@ func (r *Record) keepsGenerated() bool {
 	return r.Generated && (r.KeyTold || r.ReplacedBy != "" || r.Replaces != "" || r.stopsSuccessor())
 }
 
-// stopsSuccessor reports whether no sweep forgets r since it has evidence, an event of the API that proves it. It has ended otherwise, or another
-// operation was begun in its place. A next generation must find the evidence: nothing in r names one that the program begins. (Invariant 56.)
+// stopsSuccessor reports whether no sweep may forget r because of its evidence, an event of the API that says that the operation took effect. That is so if r
+// ended otherwise, or if another operation was begun in its place. A next generation of the key (a new try under a key of its own) must find the evidence, and
+// r cannot tell if there will be one: nothing in r names a generation that the program begins. (Invariant 56.)
 func (r *Record) stopsSuccessor() bool {
 	return r.Evidence != nil && (r.ReplacedBy != "" || r.FinalEffect() != EffectHappened)
 }

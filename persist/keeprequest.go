@@ -32,9 +32,9 @@ func (k RequestKeeping) String() string {
 	return requestKeepingNames[k]
 }
 
-// requestUntil returns the time from which the record may lose its body, by its own rules. ever is false if it has no body, or keeps it as long as
-// the answer. Two kinds of records keep the body longer: those with an answer that was not kept whole, until the end of the window, as the answer may
-// be asked for again; and those with a result that is owed to oncehttp.Config.OnResult.
+// requestUntil returns the time from which the record may lose its body, by its own rules. ever is false if it has no body, or keeps it as long as the answer.
+// Two kinds of records keep the body longer: those with an answer that was not kept whole, until the end of the window (the time since the first send in which
+// the API knows the key), as the answer may be asked for again; and those with a result that is owed to oncehttp.Config.OnResult.
 func (r *Record) requestUntil() (at time.Time, ever bool) {
 	switch {
 	case !r.State.Final(), r.RequestGone(), r.Owed():

@@ -120,8 +120,8 @@ func (n Needs) String() string {
 	return b.String()
 }
 
-// ParseNeeds returns the Needs of a text made by their String. For a text of a later format it returns the format alone, and for a text with an unknown or
-// damaged word the zero value. Nobody can read the needs of such a record here, and so no client of this version acts on it.
+// ParseNeeds returns the Needs of a text made by their String. For a text of another format it returns the format alone (0 if it has none), and for a text
+// with an unknown or damaged word the zero value. Nobody can read the needs of such a record here, and so no client of this version acts on it.
 func ParseNeeds(text string) Needs {
 	first, rest, more := strings.Cut(text, " ")
 	format, err := strconv.Atoi(first)
@@ -130,7 +130,7 @@ func ParseNeeds(text string) Needs {
 	}
 	n := Needs{Format: format}
 	for _, word := range strings.Split(rest, " ") {
-		if more {
+		if more { // without a space there is no word, but Split returns an empty one
 			n.read(word)
 		}
 	}
@@ -197,16 +197,16 @@ func (e *UnreadError) Error() string {
 // Unwrap returns the reason.
 func (e *UnreadError) Unwrap() error { return e.Err }
 
-// MatchUnread reports whether q selects a record that cannot be read here, by its fields in clear. Its needs (the requirements on a client) are compared as
-// texts, since those of a later version cannot be parsed.
+// MatchUnread reports whether q selects a record that cannot be read here, by its fields in clear (e.Record has these alone). Its needs (the requirements on a
+// client) are compared as texts, since those of a later version cannot be parsed.
 func (q *Query) MatchUnread(e *UnreadError) bool {
 	rest := *q
 	rest.Needs = ""
 	return rest.Match(&e.Record) && (q.Needs == "" || q.Needs == e.Needs)
 }
 
-// OfOneRecord reports whether an error of List is about one record: ErrCorrupt, ErrSealed or ErrNewer. The listing goes on
-// behind this record.
+// OfOneRecord reports whether an error of List is about one record: ErrCorrupt, ErrSealed or ErrNewer. The listing goes on behind this record. (ErrSealed
+// matches ErrCorrupt.)
 func OfOneRecord(err error) bool { return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) }
 
 // Sealed returns nil for a record that is not sealed. For a sealed record (encrypted by package persist/seal, and read without its keys) it returns

@@ -394,8 +394,8 @@ type Attachment struct {
 	value any
 }
 
-// Attach returns the attached value. The first call creates it by create. Later calls ignore their create. It panics if create is nil, and has
-// attached nothing then.
+// Attach returns the value attached to a journal, which all its users in this process share. The first call creates it by create. Later calls ignore their
+// create. It panics if create is nil, and has attached nothing then.
 func (a *Attachment) Attach(create func() any) any {
 	if create == nil {
 		panic("persist: Attach without a function")

@@ -40,7 +40,8 @@ type Query struct {
 	After uint64
 }
 
-// Match reports whether q selects r: each condition set in q must hold. A journal without an index for a condition calls it for each record.
+// Match reports whether q selects r: each condition set in q must hold. After is the Seq (the number of a record in the journal) behind which a listing goes
+// on: it selects higher ones only. A DueBy selects records to be sent by then. A journal without an index for a condition calls it for each record.
 func (q *Query) Match(r *Record) bool {
 	switch {
 	case r.Seq <= q.After:
@@ -92,5 +93,5 @@ func (q *Query) matchAccount(account string) bool {
 		return true
 	}
 	scoped, found := strings.CutPrefix(account, q.Account)
-	return found && scoped[0] == '|'
+	return found && scoped[0] == '|' // scoped is not empty, since the two differ
 }

@@ -31,8 +31,8 @@ const (
 
 var stateNames = [stateCount]string{"pending", "held", "confirmed", "mismatched", "settled", "abandoned"}
 
-// Final reports whether an operation in this state has ended: no client goes on with it. Afterwards only Journal.Amend changes the state, such as for a
-// person who opens the operation again as held.
+// Final reports whether an operation in this state has ended: no client goes on with it. (StateConfirmed is the first of the final states.) Afterwards only
+// Journal.Amend changes the state, such as for a person who opens the operation again as held.
 func (s State) Final() bool { return s >= StateConfirmed }
 
 // mayHave reports whether a record in state s may have effect e. A settled record has a stated effect, happened or absent. A confirmed one has the

@@ -53,9 +53,9 @@ func (r *Record) CheckRepeat(rec *Record) error {
 	return fmt.Errorf("%w: %w %s: account %q, key %q", verdict, ErrTaken, why, r.Account, r.Key)
 }
 
-// repeated is CheckRepeat for a record of the same owner: r stands in the journal, and rec is the one that was to be begun. An empty why means that
-// the repeat is harmless. Otherwise why says in words who has used the key, and verdict is the error to report: ErrOutcomeUnknown, ErrFinal if r has
-// ended, or ErrNoEffect.
+// repeated is CheckRepeat for a record of the same owner (by its credentials): r stands in the journal, and rec is the one that was to be begun. An empty why
+// means that the repeat is harmless. Otherwise why says in words who has used the key, and verdict is the error to report: ErrOutcomeUnknown, ErrFinal if r
+// has ended, or ErrNoEffect.
 func (r *Record) repeated(rec *Record) (why string, verdict error) {
 	same, differ := r.scopesOf(rec)
 	switch {
@@ -66,7 +66,7 @@ func (r *Record) repeated(rec *Record) (why string, verdict error) {
 	case r.ID == rec.ID && r.isIncomparable(rec):
 		return "by a request that was read with other SecretHeaders or SecretParameters, or by another version, so that the two cannot be compared", ErrOutcomeUnknown
 	}
-	if IsSkipped(r.Acts) {
+	if IsSkipped(r.Acts) { // r is a placeholder, begun for no request
 		return fmt.Sprintf("by no request: the client went on with a later try, %q; go on with that key", r.ReplacedBy), ErrOutcomeUnknown
 	}
 	verdict = ErrOutcomeUnknown
@@ -105,7 +105,7 @@ func (r *Record) sameAgain(rec *Record, verdict error) (why string, _ error) {
 		return "by the same request, which is " + r.State.String(), verdict
 	case !r.Enqueued:
 		return "by a call of Do, which may forget it", verdict
-	case !r.MaybeSent && !r.SendBefore.IsZero() && rec.Created.After(r.SendBefore):
+	case !r.MaybeSent && !r.SendBefore.IsZero() && rec.Created.After(r.SendBefore): // rec was made just now: its Created is the present
 		return "by the same request, which was not sent in time", verdict
 	}
 	return "", nil

@@ -82,8 +82,8 @@ func (r *Record) ScopedAccount() string {
 	return Account(name, scopes...)
 }
 
-// scopesOf compares the scopes of two records. They are the same if the scopes named by both are the same, and those named by
-// one alone have no value. Others differ, or cannot be compared.
+// scopesOf compares the scopes of two records. differ is true if a scope named by both has two values. Else same is true if those named by one alone have no
+// value. Both are false if the scopes cannot be compared: one record has a value for a scope that the other does not name.
 func (r *Record) scopesOf(other *Record) (same, differ bool) {
 	same = true
 	for _, pair := range [][2]*Record{{r, other}, {other, r}} {

@@ -32,11 +32,10 @@ func (r *Record) TakeLease(owner string, until time.Time) {
 	r.LeaseOwner, r.LeaseUntil = owner, until
 }
 
-// MarkedByClaim reports whether [SendClaimer.ClaimToSend] marks the record as maybe sent. now is the time of the claim. It does if
-// the record was never sent and has everything for its first send; a token never used in a send may be too old. If the record
-// is not Protected, it does not: after a crash nobody could say if another send would be the second. It does not mark a sealed
-// record, since that does not show its token. It does not mark at SendBefore and past it: after a crash, a mark would let the
-// first send go out late.
+// MarkedByClaim reports whether [SendClaimer.ClaimToSend] marks the record as maybe sent. now is the time of the claim. It does if the record has no mark yet
+// and has everything for a send. A record with a token of the server must have it, and have begun a send with it (Sends > 0): a token never used in a send may
+// be too old. If the record is not Protected, it does not: after a crash nobody could say if another send would be the second. It does not mark a sealed
+// record, since that does not show its token. It does not mark at SendBefore and past it: after a crash, a mark would let the first send go out late.
 func (r *Record) MarkedByClaim(now time.Time) bool {
 	late := !r.SendBefore.IsZero() && !now.Before(r.SendBefore)
 	return !r.MaybeSent && !late && (!r.ServerToken || r.Token != "" && r.Sends > 0) && r.Protected && r.Carrier != CarrierSealed

@@ -11,9 +11,9 @@ func (r *Record) Validate() error {
 	return cmp.Or(r.validateIdentity(), r.validateState(), r.validateBounds())
 }
 
-// validateIdentity returns ErrInvalid if the record lacks a part of its identity: key, fingerprint, method, origin, and a key for the wire. The key
-// for the wire is either WireKey or, with ServerToken, a Token handed out by the server. Such a record cannot have been sent before it has the Token.
-// Pauses are all zero, or all set.
+// validateIdentity returns ErrInvalid if the record lacks a part of its identity: key, fingerprint, method, origin, and a key for the wire. The key for the
+// wire is either WireKey or, with ServerToken, a Token handed out by the server. Such a record cannot have been sent before it has the Token. Pauses (the
+// number of attempts and the times between them) are all zero, or all set.
 func (r *Record) validateIdentity() error {
 	switch {
 	case r.Key == "":

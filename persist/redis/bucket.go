@@ -120,8 +120,8 @@ func (b *bucket) first(after uint64) uint64 {
 // year 2255.
 const maxNumber = uint64(1<<53 - 1)
 
-// microseconds returns a time since 1970 as a score of a sorted set, in microseconds. It rounds down. A time beyond the exact scores becomes the
-// nearest of these.
+// microseconds returns a time since 1970 as a score of a sorted set, in microseconds. It rounds down. A score is a floating-point number, exact up to
+// maxNumber: a time beyond that becomes the nearest exact one.
 func microseconds(sec int64, nanos int) int64 {
 	limit := int64(maxNumber) / 1e6
 	return max(min(sec, limit), -limit)*1e6 + int64(nanos)/1e3

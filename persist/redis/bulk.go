@@ -27,7 +27,8 @@ func (m *most) learn(setting string) {
 	}
 }
 
-// fits returns an error if a part of the entry (an encoded record) is longer than the server takes in one value.
+// fits returns an error if a part of the entry (an encoded record) is longer than the server takes in one value: m.found, or the default if the server has not
+// told it.
 // Error: persist.ErrTooLarge.
 func (m *most) fits(rec *persist.Record, e *entry) error {
 	bytes := m.found.Load()
@@ -41,7 +42,7 @@ func (m *most) fits(rec *persist.Record, e *entry) error {
 	return fmt.Errorf("%w: account %q, key %q: its largest part has %d bytes, and the server's %s allows %d", persist.ErrTooLarge, rec.Account, rec.Key, largest, bulkName, bytes)
 }
 
-// isTooLarge reports whether a server has refused an argument as too large.
+// isTooLarge reports whether a server has refused an argument as too large. Redis has no code for that: only the text tells it.
 func isTooLarge(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "invalid bulk length")
 }

@@ -25,8 +25,10 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 }
 
 // Begin implements [persist.Journal]: one script creates the record (created is true), or returns the existing one of its ID. A record without a KeepKey gets
-// Options.KeepKey, or its Window if this is longer. The script gives it a number above j.seen, the highest one that this process has met. If the record was
-// begun by a later try (doubted), an earlier one may still reach the server: that is noted in landing, so that the record is not forgotten meanwhile.
+// Options.KeepKey, or its Window if this is longer. The script gives it a number above j.seen, the highest one that this process has met. e.token() is a
+// random mark of this call, by which the script recognizes a record that an earlier try has created. landing notes Begins that may still reach the server, so
+// that the record is not forgotten meanwhile: those without an answer (Lost), and those created by a later try (doubted), whose earlier one may be on its way
+// (Late).
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := cmp.Or(j.opened(), ready(ctx, &rec, false)); err != nil {
 		return persist.Record{}, false, err
@@ -145,8 +147,8 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 type settler func(ctx context.Context, do func(ctx context.Context, repeated bool) error) error
 
 // replace runs a script that replaces the changeable part of a record: change for an unfinished record, amend for a final one. settle makes the call, and
-// repeats it after a lost answer. ended and over are the times of the record's end and of its next sweep, for the indexes. On return rec has the later one of
-// its SendUntil and the stored one.
+// repeats it after a lost answer. ended and over are the times of the record's end and of its next sweep, for the indexes (both empty for an unfinished
+// record). On return rec has the later one of its SendUntil and the stored one.
 func (j *Journal) replace(ctx context.Context, rec *persist.Record, s script, settle settler) error {
 	b := j.of(idOf(rec.ID))
 	e := b.newEntry(rec, rec.Revision+1)
@@ -183,7 +185,7 @@ func refusal(rec *persist.Record, word string, rest []any) error {
 	switch word {
 	case "gone":
 		return notFound(rec.ID)
-	case "identity":
+	case "identity": // a field that never changes has another value
 		return fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
 	case "stale":
 		state, err := numberAt(rest, 0)
@@ -216,8 +218,8 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
-// goneSince reports, by a script's answer (word and rest), whether the record of this number is gone, or another one has its ID. Then an earlier try of the
-// same Forget has deleted it, and the Forget has succeeded.
+// goneSince reports, by a script's answer (word and rest), whether the record of this number is gone, or another one has its ID (the third value of a stale
+// answer is the number of the record that stands there). Then an earlier try of the same Forget has deleted it, and the Forget has succeeded.
 func goneSince(number uint64, word string, rest []any) bool {
 	stands, err := numberAt(rest, 2)
 	return word == "gone" || word == "stale" && err == nil && stands != number

@@ -36,8 +36,8 @@ type line struct {
 	over   bool               // all places are read
 }
 
-// Claim implements [persist.Claimer]: it gives up to n due records to owner, for the time of a lease, and returns them. In a cluster the clock of one node
-// counts for all nodes. A damaged record is passed over if there are others.
+// Claim implements [persist.Claimer]: it gives up to n due records to owner, for the time of a lease, and returns them, with the time by the journal's clock.
+// In a cluster the clock of one node counts for all nodes. A damaged record is passed over; its error is returned only if nothing could be claimed.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	now, err := j.Now(ctx)
 	if err != nil {
@@ -79,8 +79,8 @@ func (c *claiming) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// next returns references to the next n records of this claim, from an index by due time: those due for longest first, each record once. Fewer: the
-// index has no more.
+// next returns references to the next n records of this claim, from an index by due time: those due for longest first, each record once. c.from notes the line
+// (the part of the index in one bucket) that each is from. Fewer: the index has no more.
 func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 	for len(refs) < n {
 		if err := c.fill(ctx, n); err != nil {
@@ -103,9 +103,9 @@ func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 	return refs, nil
 }
 
-// fill reads up to n more references for each line (the part of an index in one bucket) that has none left. A read goes on behind the places already read and
-// still in the index (left): a claimed record leaves its place, and the others stay. One of the two kinds of index is ordered by members (ByLex), the other by
-// scores.
+// fill reads up to n more references for each line (the part of an index in one bucket) that has none left. A line is over once a read returns fewer than n. A
+// read goes on behind the places already read and still in the index (left): a claimed record leaves its place, and the others stay. One of the two kinds of
+// index is ordered by members (ByLex), the other by scores.
 func (c *claiming) fill(ctx context.Context, n int) error {
 	var empty []*line
 	for _, l := range c.lines {
@@ -153,7 +153,7 @@ func (c *claiming) take(ctx context.Context, refs []ref) error {
 		f.rec.Revision++
 		f.rec.Drives++
 		c.claimed = append(c.claimed, f.rec)
-		c.from[f.id].left-- // it is no longer due
+		c.from[f.id].left-- // it is no longer due, and has left its line: the next read skips one place less
 	}
 	return err
 }

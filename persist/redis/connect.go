@@ -20,8 +20,8 @@ type address struct {
 	slots     func(context.Context) ([]goredis.ClusterSlot, error)
 }
 
-// parse reads the URL. Its parameter addr, any number of times, names further nodes of a cluster. Error: ErrOptions; it
-// does not quote the URL.
+// parse reads the URL. Its parameter addr, any number of times, names further nodes of a cluster; the client library does not know it, and does not see it.
+// Error: ErrOptions; it does not quote the URL.
 func (o Options) parse(rawURL string) (address, error) {
 	broken := fmt.Errorf("%w: the URL cannot be read (it is not shown, as it may hold a password); want redis://user:password@host:port/0", ErrOptions)
 	u, err := url.Parse(rawURL)
@@ -72,13 +72,13 @@ func (a address) name(prefix string) string {
 	return fmt.Sprintf("redis %s/%d prefix %s", strings.Join(a.nodes, ","), a.options.DB, prefix)
 }
 
-// provided reports whether a function of the program provides the credentials of each connection.
+// provided reports whether a function of the program provides the credentials of each connection: these can change, and a refused one is tried again.
 func (a address) provided() bool {
 	o := a.options
 	return o.CredentialsProvider != nil || o.CredentialsProviderContext != nil || o.StreamingCredentialsProvider != nil
 }
 
-// client makes the client: of one server, or of its cluster if it is part of one. It asks the nodes in order, until one
+// client makes the client: of one server, or of its cluster if it is part of one (its section "cluster" says so). It asks the nodes in order, until one
 // answers.
 func (a address) client(ctx context.Context) (goredis.UniversalClient, error) {
 	if a.clustered {
@@ -102,7 +102,8 @@ func (a address) client(ctx context.Context) (goredis.UniversalClient, error) {
 	return nil, all
 }
 
-// cluster returns the options of the address for the client of a Redis Cluster.
+// cluster returns the options of the address for the client of a Redis Cluster. It repeats nothing by itself (-1): the journal repeats its calls, and knows
+// which writes may be.
 func (a address) cluster() *goredis.ClusterOptions {
 	o := a.options
 	return &goredis.ClusterOptions{
@@ -175,7 +176,7 @@ var (
 	passing = []string{"LOADING", "BUSY", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "NOSCRIPT"}
 )
 
-// code returns the first word of a server's error.
+// code returns the first word of a server's error, such as "NOPERM", without a colon behind it: it names the kind of error.
 func code(err goredis.Error) string {
 	word, _, _ := strings.Cut(err.Error(), " ")
 	return strings.TrimSuffix(word, ":")

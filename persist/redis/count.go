@@ -49,7 +49,8 @@ func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
 	return c, nil
 }
 
-// addCounts adds the numbers of unfinished records of one bucket, as they stand in its hash: those pending, and those held, by reason.
+// addCounts adds the numbers of unfinished records of one bucket, as they stand in its hash: those pending, and those held, by reason. A field of another
+// name, of a later version, is passed over.
 func addCounts(c *persist.Counts, numbers map[string]string) error {
 	for field, text := range numbers {
 		n, err := strconv.Atoi(text)
@@ -110,7 +111,7 @@ func (j *Journal) nextDue(ctx context.Context) (next time.Time, err error) {
 		if err != nil || len(places) == 0 {
 			return err
 		}
-		// The least score means the zero time: at once.
+		// The least score is that of a record without a due time (the zero time, in the year 1): at once.
 		at := time.Time{}
 		if micros := int64(places[0].Score); micros > -yearOne*1e6 {
 			at = time.UnixMicro(micros).UTC()

@@ -125,7 +125,8 @@ func (e *entry) record(b *bucket) (persist.Record, error) {
 }
 
 // withoutBodies decodes the record, all but the bodies. intent and progress describe these: the lengths and checksums of the request's and of the answer's
-// body. A record in the place of another ID is damage. A used key, the rest of an erased record, has a short form of its own and no bodies.
+// body. A record in the place of another ID is damage. A used key, the rest of an erased record, has a short form of its own and no bodies; e.outer gets the
+// hashes of the accounts around its account.
 func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress codec.Outside, err error) {
 	if format := e.format(); format != persist.Format {
 		return persist.Record{}, intent, progress, e.unread(b, format)
@@ -204,7 +205,7 @@ func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	rec.State = persist.State(h[32])
 	rec.Generated, rec.Unreported, rec.Swept = flags&flagGenerated != 0, flags&flagUnreported != 0, flags&flagSwept != 0
 	rec.NextAttempt, rec.Created = timeAt(h[35:]), timeAt(h[47:])
-	rec.Fingerprint = h[59:91:91]
+	rec.Fingerprint = h[59:91:91] // without room behind it: an append must not write into the head
 	rec.LeaseUntil, rec.SendUntil, rec.DesertedUntil = timeAt(h[91:]), timeOf(h[103:115]), timeOf(h[115:127])
 	rec.Drives, rec.LeaseOwner = int(binary.BigEndian.Uint32(h[127:])), string(h[headSize:])
 	return nil

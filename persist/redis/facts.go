@@ -12,8 +12,8 @@ import (
 // factField begins the name of a fact's field.
 const factField = "fact:"
 
-// Fact implements [persist.Journal]. It returns the value of a named fact. If value is not nil and the present value is old, it writes value first.
-// Facts are fields of the hash that describes the journal. Error: also persist.ErrGone if Redis was emptied.
+// Fact implements [persist.Journal]. It returns the value of a named fact (a small value beside the records), nil if there is none. If value is not nil and
+// the present value is old, it writes value first. Facts are fields of the hash that describes the journal. Error: also persist.ErrGone if Redis was emptied.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error) {
 	if err := persist.CheckFact(name, value); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) (sta
 	return standing, err
 }
 
-// readFact reads a fact by a plain command, which users with the right to read only may use. It compares the id of the journal, to find out if Redis
-// was emptied.
+// readFact reads a fact by a plain command, which users with the right to read only may use. nil means that there is no such fact. It compares the id of the
+// journal: another one, or none, means that Redis was emptied.
 func (j *Journal) readFact(ctx context.Context, name string) ([]byte, error) {
 	values, err := j.client.HMGet(ctx, j.place, "id", factField+name).Result()
 	if err != nil {
@@ -51,8 +51,8 @@ func (j *Journal) readFact(ctx context.Context, name string) ([]byte, error) {
 	return bytesOf(values[1]), nil
 }
 
-// writeFact makes one try to replace the old value of a fact, a small named value beside the records. It returns the value in the journal afterwards:
-// another process's, if old was not the present one.
+// writeFact makes one try to replace the old value of a fact, a small named value beside the records. It returns the value in the journal afterwards: another
+// process's, if old was not the present one. An answer of another form says that the journal's id is not there: Redis was emptied.
 func (j *Journal) writeFact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	word, rest, err := split(j.scripts.fact.Run(ctx, j.client, []string{j.place}, j.id, factField+name, old, value))
 	if err != nil {

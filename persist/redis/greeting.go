@@ -24,7 +24,7 @@ var errGreeting = errors.New("no connection")
 // greets returns the commands with which the client begins a connection. They change nothing.
 func greets() []string { return []string{"hello", "auth", "select", "readonly", "config"} }
 
-// Write sends whole commands of the client to the server. It notes once they are more than the greeting (the first commands, such as AUTH): from then
+// Write sends whole commands of the client to the server. It notes (g.over) once they are more than the greeting (the first commands, such as AUTH): from then
 // on a call may have reached the server.
 func (g *greeting) Write(b []byte) (int, error) {
 	g.over = g.over || !isGreeting(b)
@@ -47,7 +47,8 @@ func (g *greeting) failed(err error) error {
 	return fmt.Errorf("%w: %w", errGreeting, err) // with two causes, since the client unwraps an error with a single one
 }
 
-// isGreeting reports whether the first command in these bytes of the Redis protocol is one that the client sends to greet a server.
+// isGreeting reports whether the first command in these bytes of the Redis protocol is one that the client sends to greet a server. It looks at the first
+// alone, as the client writes its greeting apart from later calls.
 func isGreeting(commands []byte) bool {
 	// A command is the number of its words, then each word behind its length: line 2 has the first word.
 	lines := bytes.SplitN(commands, []byte("\r\n"), 4)

@@ -92,7 +92,8 @@ func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, 
 	return opts.openAt(ctx, at, with)
 }
 
-// openAt opens the journal at an address: it connects, and reads or creates the layout. The journal has with as its scripts.
+// openAt opens the journal at an address: it connects, and reads or creates the layout. The journal has with as its scripts. j.looks says that it is opened
+// for reading only, j.provided that the program provides credentials by a function.
 func (o Options) openAt(ctx context.Context, at address, with scripts) (*Journal, error) {
 	opts := o
 	var err error
@@ -113,8 +114,9 @@ func (o Options) openAt(ctx context.Context, at address, with scripts) (*Journal
 	return j, nil
 }
 
-// lay reads the layout of the journal (its format, number of buckets, id, a mark that all buckets have its name, and secret), or creates it, and fills in j.
-// It asks every node, so that an unreachable one is found when the journal is opened. j.looks says that it is opened for reading: then nothing is written.
+// lay reads the layout of the journal (its format, number of buckets, id, the mark "named" once all buckets have its name, and secret), or creates it, and
+// fills in j. It asks every node, so that an unreachable one is found when the journal is opened. j.looks says that it is opened for reading: then nothing is
+// written.
 func (j *Journal) lay(ctx context.Context, opts Options) error {
 	buckets := opts.Buckets
 	if buckets == 0 {
@@ -163,7 +165,7 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 }
 
 // noted reads the layout of the journal under the key place: format, number of buckets, id, a mark that all buckets have its name, and secret. If there is
-// none, it writes it with these values; a journal opened for reading (looks) returns an error instead.
+// none, it writes it with these values and a random id; a journal opened for reading (looks) returns an error instead.
 func (j *Journal) noted(ctx context.Context, place, prefix string, buckets int, secret []byte) ([]any, error) {
 	if !j.looks {
 		return j.scripts.open.Run(ctx, j.client, []string{place}, format, buckets, rand.Text(), secret).Slice()
@@ -209,7 +211,7 @@ func (j *Journal) enter() bool {
 	return open
 }
 
-// Close implements [persist.Journal]: it refuses new calls, waits for those under way, and closes the connections.
+// Close implements [persist.Journal]: it refuses new calls, waits for those under way, and closes the connections. A second call waits, too, and returns nil.
 func (j *Journal) Close() error {
 	if j.client == nil { // it was never opened
 		return nil

@@ -66,8 +66,9 @@ type stream struct {
 	over   bool   // all places are read
 }
 
-// hand yields the records of a chunk, those just read, that the query selects, and the errors of damaged ones. It returns false if the loop body has ended
-// the loop; true also if ctx has ended, and the caller looks at that.
+// hand yields the records of a chunk, those just read, that the query selects, and the errors of damaged ones. An erased record has digests in place of its
+// account and key: l.erased is the query with these. nameListed gives a used key (the rest of an erased record) the digests that it no longer has itself. It
+// returns false if the loop body has ended the loop; true also if ctx has ended, and the caller looks at that.
 func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Record, error) bool) bool {
 	for i := range chunk {
 		f := &chunk[i]
@@ -88,8 +89,8 @@ func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Re
 	return true
 }
 
-// start chooses how to read the listing. A query for a key or for one fingerprint selects few records: references to them are read at once. Nobody
-// continues such a listing by number. The others are read by number, from all buckets at the same time.
+// start chooses how to read the listing. A query for a key or for one fingerprint selects few records: references to them are read at once. A caller does not
+// go on with such a listing from a number later, so it needs no upper bound. The others are read by number, from all buckets at the same time.
 func (l *listing) start(ctx context.Context) (err error) {
 	q, j := l.q, l.j
 	switch {
@@ -142,7 +143,7 @@ func (l *listing) next(ctx context.Context) ([]found, error) {
 		if err != nil {
 			return nil, err
 		}
-		size := 1
+		size := 1 // never 0: it divides below
 		for i := range chunk {
 			size += chunk[i].size()
 		}
@@ -211,7 +212,8 @@ func (l *listing) fill(ctx context.Context) error {
 	})
 }
 
-// take keeps the references that were read from the index, and notes where the next read begins.
+// take keeps the references that were read from the index, and notes where the next read begins, behind the last of them. Fewer than asked for (refRows) are
+// the last.
 func (s *stream) take(members []goredis.Z) {
 	s.read = make([]ref, 0, len(members))
 	for _, m := range members {

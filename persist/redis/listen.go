@@ -38,7 +38,7 @@ func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
 func (j *Journal) notifier(prefix string, db int) *notify.Hub {
 	channel := "{" + prefix + "}:wake:" + strconv.Itoa(db)
 	return notify.New(notify.Config{
-		Name: j.name, Within: j.limit / triesInLimit, Advice: deafAdvice,
+		Name: j.name, Within: j.limit / triesInLimit, Advice: deafAdvice, // the time for one try, and what to do if nothing arrives
 		Send: func(ctx context.Context, message string) error { return j.publish(ctx, channel, message) },
 		Connect: func(ctx context.Context) (notify.Line, error) {
 			l := &subscription{j.client.Subscribe(ctx, channel)}
@@ -52,8 +52,8 @@ func (j *Journal) notifier(prefix string, db int) *notify.Hub {
 	})
 }
 
-// publish publishes a message. In a cluster it uses the node of the listeners; the library would use any node it was
-// ever told of.
+// publish publishes a message. In a cluster it uses the node of the listeners; the library would use any node it was ever told of. After an error the client
+// reads anew which node has which keys.
 func (j *Journal) publish(ctx context.Context, channel, message string) error {
 	cluster, ok := j.client.(*goredis.ClusterClient)
 	if !ok {
@@ -72,7 +72,7 @@ func (j *Journal) publish(ctx context.Context, channel, message string) error {
 // subscription is a connection for listening.
 type subscription struct{ *goredis.PubSub }
 
-// receive waits for the server's next message. The library checks the end of a context only before it waits.
+// receive waits for the server's next message. The library checks the end of a context only before it waits: so the end of ctx closes the subscription.
 func (l *subscription) receive(ctx context.Context) (any, error) {
 	defer context.AfterFunc(ctx, l.Close)()
 	return l.ReceiveTimeout(ctx, 0)

@@ -17,8 +17,8 @@ import (
 // nameField is the field for the name in the hash of a bucket. A part of a record has a longer one.
 const nameField = "journal"
 
-// giveNames writes the journal's name (its id) into each bucket of a new journal, and then notes in the journal's hash that all have it. Until then
-// each Open does so. A bucket without a name later shows that Redis was emptied.
+// giveNames writes the journal's name (its id) into each bucket of a new journal, and then notes in the journal's hash that all have it. Until then each Open
+// does so, as an earlier one may have been cut off. A bucket without a name later shows that Redis was emptied.
 func (j *Journal) giveNames(ctx context.Context, place string) error {
 	_, err := j.runEach(ctx, j.scripts.name, j.buckets, func(int) []any { return []any{j.id} })
 	if err != nil {

@@ -68,7 +68,7 @@ func (j *Journal) Now(ctx context.Context) (now time.Time, err error) {
 		seconds, err := numberAt(rest, 0)
 		micros, err2 := numberAt(rest, 1)
 		now = time.Unix(int64(seconds), int64(micros)*1e3).UTC()
-		if err = errors.Join(err, err2); err == nil && len(rest) > 2 {
+		if err = errors.Join(err, err2); err == nil && len(rest) > 2 { // the third value is the name of the journal in the bucket
 			err = j.mustBe(j.buckets[0], rest[2])
 		}
 		return err

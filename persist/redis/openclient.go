@@ -39,7 +39,7 @@ func OpenClient(ctx context.Context, client goredis.UniversalClient, opts Option
 }
 
 // atClient returns the address and the credentials of the program's client, for the journal's own client, and how it makes a connection (dialer, TLS, name,
-// OnConnect, ages). Nothing else of its options is used.
+// OnConnect, ages). Nothing else of its options is used: o.own sets the journal's own (time limits, number of connections, no repeats).
 func (o Options) atClient(from *goredis.Options) address {
 	own := &goredis.Options{
 		Network: from.Network, Addr: from.Addr, ClientName: from.ClientName, Dialer: from.Dialer,
@@ -53,7 +53,7 @@ func (o Options) atClient(from *goredis.Options) address {
 }
 
 // atCluster returns the addresses and the credentials of the program's client of a cluster, for the journal's own client, and how it makes a connection
-// (dialer, TLS, name, OnConnect, ages). Nothing else of its options is used.
+// (dialer, TLS, name, OnConnect, ages). Nothing else of its options is used: o.own sets the journal's own (time limits, number of connections, no repeats).
 func (o Options) atCluster(from *goredis.ClusterOptions) address {
 	own := &goredis.Options{
 		ClientName: from.ClientName, Dialer: from.Dialer,

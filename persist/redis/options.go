@@ -87,7 +87,7 @@ func (o Options) checked() (Options, error) {
 		return o, fmt.Errorf("%w: Buckets %d: want at most %d", ErrOptions, o.Buckets, maxBuckets)
 	case o.MaxConns < 1:
 		return o, fmt.Errorf("%w: MaxConns %d: want at least 1", ErrOptions, o.MaxConns)
-	case o.CallTimeout < 3*time.Millisecond:
+	case o.CallTimeout < 3*time.Millisecond: // it is divided among three tries
 		return o, fmt.Errorf("%w: CallTimeout %v: want at least 3ms", ErrOptions, o.CallTimeout)
 	}
 	return o, nil

@@ -76,8 +76,8 @@ type turn struct {
 	groupNames
 }
 
-// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin with the same needs, such as a
-// credential. An index in each bucket has the due times by groups: the records of one account, origin and needs.
+// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin with the same needs, such as a credential. An
+// index in each bucket has the due times by groups: the records of one account, origin and needs. A turn is the record of a group that is due first.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	now, err := j.Now(ctx)
 	if err != nil {
@@ -141,8 +141,8 @@ func placesIn(answer goredis.Cmder) (places []goredis.Z, err error) {
 }
 
 // turns returns the turns of the groups selected by q, of each bucket. A group is the records of one account, origin and needs (the requirements on a client).
-// Its turns are the pending record without a lease that is due first, and those whose lease is over. An unreadable record does not hide the others of its
-// group: it is passed over.
+// Other conditions of q are left to the caller, as a group tells nothing of them. Its turns are the pending record without a lease that is due first, and
+// those whose lease is over. An unreadable record does not hide the others of its group: it is passed over, and all buckets are asked anew.
 func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([]turn, error) {
 	q = &persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, Needs: q.Needs}
 	over := map[*bucket][]any{} // ids to pass over
@@ -175,18 +175,18 @@ func selected(q *persist.Query, all []turn) (turns []turn) {
 }
 
 // allTurns asks each bucket for its turns: of each group, the pending record without a lease that is due first, and those whose lease is over. The query's
-// origin and needs select the groups; an empty origin selects all. over has, for each bucket, the ids of damaged records, which the script passes over. For
-// each turn the script answers with three values.
+// origin, and its needs if there is an origin, select the groups by their first bytes (hashes); without an origin all are read, and the caller selects by
+// needs. over has, for each bucket, the ids of damaged records, which the script passes over. For each turn the script answers with three values.
 func (j *Journal) allTurns(ctx context.Context, q *persist.Query, now time.Time, over map[*bucket][]any) (all []turn, err error) {
-	origin := ""
+	groups := "" // the first bytes of the groups to be read
 	switch {
 	case q.Origin != "" && q.Needs != "":
-		origin = originHash(q.Origin) + needsHash(q.Needs)
+		groups = originHash(q.Origin) + needsHash(q.Needs)
 	case q.Origin != "":
-		origin = originHash(q.Origin)
+		groups = originHash(q.Origin)
 	}
 	answers, err := j.runEach(ctx, j.scripts.turns, j.buckets, func(i int) []any {
-		return append(append(seconds(now), origin), over[j.buckets[i]]...)
+		return append(append(seconds(now), groups), over[j.buckets[i]]...)
 	})
 	for i, rest := range answers {
 		for at := 0; at+2 < len(rest); at += 3 {
@@ -215,8 +215,8 @@ func (b *bucket) turnOf(place, sec, nano any) (turn, error) {
 }
 
 // identify fills in the names of the groups: the origin, account and needs (the requirements on a client) common to a group's records. It reads one record of
-// each group that this process has not met. If that is damaged, its id goes into over; if it is damaged or has gone, known is false, and the caller asks for
-// the turns again.
+// each group that this process has not met; j.groups remembers the names for later calls. If that is damaged, its id goes into over; if it is damaged or has
+// gone, known is false, and the caller asks for the turns again.
 func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]any) (known bool, err error) {
 	var refs []ref
 	var groups []string

@@ -55,7 +55,7 @@ func (j *Journal) each(ctx context.Context, n int, ask func(ctx context.Context,
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, goredis.Nil) {
+		if err != nil && !errors.Is(err, goredis.Nil) { // Nil: one of the values is absent, for answered to judge
 			return err
 		}
 		for i, answer := range answers {
@@ -81,8 +81,8 @@ func (j *Journal) parts(ctx context.Context, refs []ref, which string) ([]*entry
 	return entries, err
 }
 
-// fetch reads the records at these places, in their order. A record is left out if it has gone or has another number by
-// now.
+// fetch reads the records at these places, in their order. A record is left out if it has gone or has another number by now, so that another one stands there
+// (0: the reference does not say the number).
 func (j *Journal) fetch(ctx context.Context, refs []ref) ([]found, error) {
 	entries, err := j.parts(ctx, refs, everyPart)
 	if err != nil {

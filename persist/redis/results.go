@@ -20,8 +20,8 @@ func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, 
 	return j.owe(ctx, id, revision, from)
 }
 
-// owe sets the time from which the record's result is owed to Config.OnResult; zero: it is delivered. done is false, and nothing has changed, if the record
-// has another revision or owes nothing. The script compares the revision again.
+// owe sets the time from which the record's result is owed to Config.OnResult; zero: it is delivered. done is false, and nothing has changed, if the record is
+// gone, has another revision, or owes nothing. The script compares the revision again.
 func (j *Journal) owe(ctx context.Context, id persist.ID, revision uint64, from time.Time) (done bool, err error) {
 	rec, err := j.Get(ctx, id)
 	if errors.Is(err, persist.ErrNotFound) {

@@ -60,9 +60,9 @@ func effectOf(err error) effect {
 	return inDoubt
 }
 
-// answeredWith returns the effect of a write that the server answered with err. A script finds the errors of refused before its first write, so these mean
-// that nothing was written. again: the server may do it soon. broken: a script has failed, perhaps after a part of its writes. Any other error is about a
-// command that was not a script, and has changed nothing.
+// answeredWith returns the effect of a write that the server answered with err. A script meets the errors listed in refused before its first write, so these
+// mean that nothing was written. again, for those listed in passing: the server may do it soon. broken: a script has failed, perhaps after a part of its
+// writes. Any other error is about a command that was not a script, and has changed nothing.
 func answeredWith(err goredis.Error) effect {
 	inScript := strings.Contains(err.Error(), "script")
 	switch {
@@ -76,7 +76,8 @@ func answeredWith(err goredis.Error) effect {
 	return none
 }
 
-// isRotation reports whether the server has refused the name or the password of a new connection.
+// isRotation reports whether the server has refused the name or the password of a new connection. The password may have been changed between its reading and
+// its use.
 func isRotation(err error) bool {
 	var answered goredis.Error
 	return errors.As(err, &answered) && code(answered) == "WRONGPASS"
@@ -138,9 +139,10 @@ func (j *Journal) read(ctx context.Context, query func(ctx context.Context) erro
 	return j.failed(err)
 }
 
-// repeat makes a write or a read, and makes it again until Redis tells its result or the time limit of a call is over. repeated tells it that an earlier try
-// may have taken effect. base bounds the tries under way. patient: it goes on if there is no connection. If the program provides the credentials (j.provided)
-// and the server refuses them, they may have been changed just now: it tries a few times more. doubtful: it ended, and nobody knows if a try took effect.
+// repeat makes a write or a read, and makes it again until Redis tells its result or the time limit of a call is over. Each pause between tries is longer than
+// the one before. repeated tells it that an earlier try may have taken effect. base bounds the tries under way. patient: it goes on if there is no connection.
+// If the program provides the credentials (j.provided) and the server refuses them, they may have been changed just now: it tries a few times more. doubtful:
+// it ended, and nobody knows if a try took effect.
 func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -189,7 +191,7 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 		defer context.AfterFunc(ctx, cancel)()
 	}
 	err := write(short, repeated)
-	if !repeated && isTooLarge(err) { // by the server's present setting
+	if !repeated && isTooLarge(err) { // the setting was lowered since it was read; nothing was written
 		err = fmt.Errorf("%w: %w", persist.ErrTooLarge, err)
 	}
 	effect := effectOf(err)

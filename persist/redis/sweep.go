@@ -55,7 +55,7 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 
 // shelves returns the indexes of the records that the sweep may change, each with the highest score (a time) of those to be read: ended records with their
 // answer, tombstones with an end that no caller was told, and tombstones of chosen keys. There can be millions of the last: they are read only when they may
-// go, unless a prune shortens their time.
+// go. A prune (a sweep with shorter times) cannot use the time of a record's next sweep: it reads by the time of the end, or all tombstones.
 func (s *sweeping) shelves() []shelf {
 	answers, keys := shelf{expiring, s.ago(0)}, shelf{tombstones, s.ago(0)}
 	if s.l.Prune && s.l.KeepAnswer != 0 {
@@ -77,8 +77,8 @@ func (s *sweeping) ago(keep time.Duration) string {
 	return strconv.FormatInt(microseconds(at.Unix(), at.Nanosecond()), 10)
 }
 
-// clear sweeps one shelf in all buckets, the oldest records first. A shelf is an index together with the highest score that is due. Records that stay
-// as they are are passed over, and not looked at again.
+// clear sweeps one shelf in all buckets, the oldest records first. A shelf is an index together with the highest score that is due. passed counts, for each
+// bucket, the records that stay as they are: the next read skips as many.
 func (s *sweeping) clear(ctx context.Context, from shelf) error {
 	buckets, passed := s.j.buckets, make([]int, len(s.j.buckets))
 	for more := true; more && s.total < s.l.Max; {
@@ -154,8 +154,8 @@ func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed i
 }
 
 // change returns the arguments of the sweep's script for one record: its id, number and revision, then its new parts, the times of its end and next sweep, and
-// whether the answer stays. Empty parts delete it. nil means that the record stays as it is. was is the entry that was read. A record that loses its text gets
-// a digest for an ID, or, if it packs, becomes a used key: a head of a few bytes.
+// whether the answer stays ("stays", or "" to delete it). Empty parts delete the record. nil means that the record stays as it is. was is the entry that was
+// read. A record that loses its text gets a digest for an ID, or, if it packs, becomes a used key: a head of a few bytes.
 func (s *sweeping) change(b *bucket, rec *persist.Record, was *entry) []any {
 	drop, strip := s.l.Sweep(rec, s.l.Now)
 	seq, revision := b.numberOf(rec.Seq), rec.Revision

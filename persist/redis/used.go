@@ -47,8 +47,8 @@ func outerHashes(account string) (hashes []byte) {
 	return hashes
 }
 
-// unpack decodes the entry of a used key, the rest of an erased record, into an empty record. Its key and account are gone: the record gets names
-// made of its id. outer has the hashes of the accounts around its account. Error: persist.ErrCorrupt.
+// unpack decodes the entry of a used key, the rest of an erased record, into an empty record. Its key and account are gone: the record gets names made of its
+// id. outer has the hashes of the accounts around its account. The length is checked twice, since n could overflow. Error: persist.ErrCorrupt.
 func (e *entry) unpack(b *bucket, rec *persist.Record) (outer []byte, err error) {
 	h, packed := e.head, e.head[usedHead:]
 	var numbers [4]uint64 // seconds and nanoseconds of the end, KeepKey, the number of outer accounts
@@ -87,7 +87,8 @@ func usedID(id string) persist.ID {
 }
 
 // nameListed completes a used key (the rest of an erased record) in a listing. It sets the digests of the key and the account that the query names, in place
-// of names made of its id, if they belong to the record, or if its account is inside the named one.
+// of names made of its id, if they belong to the record. A record of an account inside the named one (f.outer has the hashes of those around it) keeps the
+// name made of its id behind the digest.
 func (l *listing) nameListed(f *found) {
 	if l.q.Key != "" && f.id[:keyHash] == hashOf(l.q.Key) {
 		usedkey.Name(&f.rec, l.q.Key, l.j.secret)

@@ -14,7 +14,8 @@ func (j *journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (
 	return j.BeginIn(ctx, tx, rec)
 }
 
-// BeginIn implements [persist.TxBeginner]: it begins the sealed (encrypted) record in the caller's own transaction, as BeginTx does.
+// BeginIn implements [persist.TxBeginner]: it begins the sealed (encrypted) record in the caller's own transaction, as BeginTx does. Every error matches
+// persist.ErrOutcomeUnknown, too.
 func (j *journal) BeginIn(ctx context.Context, tx any, rec persist.Record) (existing persist.Record, created bool, err error) {
 	existing, created, err = j.begin(ctx, rec, func(sealed persist.Record) (persist.Record, bool, error) {
 		return persist.BeginIn(ctx, j.Journal, tx, sealed)
@@ -31,7 +32,7 @@ func (j *journal) BeginIn(ctx context.Context, tx any, rec persist.Record) (exis
 func (j *journal) begin(ctx context.Context, rec persist.Record, below func(sealed persist.Record) (persist.Record, bool, error)) (existing persist.Record, created bool, err error) {
 	sealed, err := j.s.Seal(rec)
 	if err == nil {
-		err = j.hold(ctx)
+		err = j.hold(ctx) // the journal says from now on that its records are sealed
 	}
 	if err != nil {
 		return persist.Record{}, false, err
@@ -40,7 +41,7 @@ func (j *journal) begin(ctx context.Context, rec persist.Record, below func(seal
 	switch {
 	case err != nil:
 		return persist.Record{}, false, err
-	case created:
+	case created: // got is encrypted: only what the journal below has set is taken from it
 		rec.Seq, rec.Revision, rec.KeepAnswer, rec.KeepKey = got.Seq, got.Revision, got.KeepAnswer, got.KeepKey
 		return rec, true, nil
 	}

@@ -17,7 +17,8 @@ type claiming struct {
 func (j *claiming) Now(ctx context.Context) (time.Time, error) { return j.below.Now(ctx) }
 
 // Claim implements [persist.Claimer]: it claims due records in the journal below, and decrypts them. A record that cannot be unsealed is given back at once,
-// as it was, and left out. A query for needs (the requirements on a client) does not select such records, since the ids of their keys are among the needs.
+// as it was, and left out; its error is returned only if nothing else was claimed. One query can need several at the journal below: each key encrypts what it
+// selects by differently. A query for needs (the requirements on a client) does not select such records, since the ids of their keys are among the needs.
 func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, now time.Time, err error) {
 	var failed error
 	for _, below := range j.queries(q) {

@@ -20,8 +20,8 @@ const (
 	factSealing = "sealing" // begun in clear, and sealed from some record on
 )
 
-// fact returns the text kept in the journal, under the name persist.FactSeal, on how its records are sealed: from the first record, from a later one
-// on, or with keys hashed by this HashKey.
+// fact returns the text kept in the journal, under the name persist.FactSeal, on how its records are sealed: from the first record (factSealed), with keys
+// hashed by this HashKey (a digest of it follows), or from a later one on (factSealing), if the sealer accepts records in clear (s.plain).
 func (s *Sealer) fact() []byte {
 	switch {
 	case s.plain:
@@ -33,7 +33,9 @@ func (s *Sealer) fact() []byte {
 }
 
 // checkFact compares the journal's fact on sealing (a text in the journal that says how its records are sealed) with this sealer. It returns persist.ErrSealed
-// if the two do not fit. The text is empty in a new journal, which fits every sealer. plain says that this sealer accepts records in clear.
+// if the two do not fit. The text is empty in a new journal, which fits every sealer. plain says that this sealer accepts records in clear. factSealed is the
+// text of a journal sealed from its first record, factSealing that of one begun in clear, FactPlain that of one with records in clear alone. A sealer without
+// plain fits a journal begun in clear, too: its records in clear may have gone since, and each that is left is an error.
 func (s *Sealer) checkFact(standing []byte) error {
 	text := string(standing)
 	switch {
@@ -61,7 +63,8 @@ type holding struct {
 }
 
 // hold makes sure, before the first record is begun, that the journal below says in its facts (values of the journal as a whole) how its records are sealed.
-// Other programs then refuse the journal without the keys. Errors: persist.ErrSealed, and those of Fact.
+// j.holding.done remembers it, so that the fact is read once. Other programs then refuse the journal without the keys. Errors: persist.ErrSealed, and those of
+// Fact.
 func (j *journal) hold(ctx context.Context) error {
 	j.holding.mu.Lock()
 	defer j.holding.mu.Unlock()
@@ -127,7 +130,7 @@ func (s *Sealer) join(j persist.Journal) (*company, error) {
 	}
 	fmt.Fprintf(sum, "%x %t", s.hashKey, s.plain)
 	mine := &company{keys: [sha256.Size]byte(sum.Sum(nil))}
-	there, sealed := j.Attach(func() any { return mine }).(*company)
+	there, sealed := j.Attach(func() any { return mine }).(*company) // another type is that of a user without keys
 	switch {
 	case !sealed:
 		return nil, fmt.Errorf("%w: this process uses the journal without keys; close that first", persist.ErrSealed)

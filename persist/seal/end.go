@@ -22,14 +22,16 @@ import (
 // endMAC is the length of the MAC in bytes.
 const endMAC = 16
 
-// endKeys derives the keys for the ends of operations (what is left of a record once it has lost its text): that of the MAC, then that of the cipher.
+// endKeys derives the keys for the ends of operations (what is left of a record once a sweep has taken out all that may name a person): that of the MAC, then
+// that of the cipher.
 func (k *key) endKeys() (both []byte, err error) {
 	return hkdf.Expand(sha256.New, k.root, "end", 2*SecretSize)
 }
 
 // sealEnd sets SealedEnd of a final sealed record: a proof of its end, to be read after a sweep has taken out the text of the record. rec is the record in
-// clear, and left what the sweep will leave of the sealed one. It sets none if the text stays for a reason that the journal below cannot see (kept fields), if
-// the sweep would lose the effect, or if the secret of the journal cannot be read.
+// clear, and left what the sweep will leave of the sealed one. It sets none for a record that is erased already, if the text stays for a reason that the
+// journal below cannot see (kept fields), if the sweep would lose the effect (it takes it from the answer's status), or if the secret of the journal cannot be
+// read.
 func (j *journal) sealEnd(ctx context.Context, sealed, rec *persist.Record) {
 	if !rec.State.Final() || rec.Erased || len(rec.KeptFields) > 0 {
 		return
@@ -47,7 +49,7 @@ func (j *journal) sealEnd(ctx context.Context, sealed, rec *persist.Record) {
 	if len(rec.Scopes) > 0 {
 		scopes = encodeIntent(persist.Record{Scopes: left.Scopes})
 	}
-	k := j.s.keys[0]
+	k := j.s.keys[0] // the key of new writes
 	vector := k.endVector(&left, scopes)
 	sealed.SealedEnd = string(append(vector, k.endStream(vector, scopes)...))
 }
@@ -80,8 +82,8 @@ func (k *key) endStream(vector, in []byte) []byte {
 // left.
 func isEnd(sealed *persist.Record) bool { return sealed.Erased && sealed.SealedEnd != "" }
 
-// openEnd returns the record of which only its sealed end is left, once it is proved to be the one sealed for its ID. It tries all keys, since
-// nothing names the right one.
+// openEnd returns the record of which only its sealed end is left, once it is proved to be the one sealed for its ID. SealedEnd is a MAC (endMAC bytes), then
+// the encrypted scopes. It tries all keys, since nothing names the right one.
 // Error: persist.ErrSealed.
 func (s *Sealer) openEnd(sealed *persist.Record) (persist.Record, error) {
 	if len(sealed.SealedEnd) >= endMAC {
@@ -106,7 +108,8 @@ func (s *Sealer) openEnd(sealed *persist.Record) (persist.Record, error) {
 		persist.ErrSealed, sealed.Account, sealed.Key)
 }
 
-// plainEnd returns a record that has nothing but its end, without its seal. The key on the wire was sealed with the text, and is not known.
+// plainEnd returns a record that has nothing but its end, without its seal. The key on the wire was sealed with the text, and is not known: Unkept stands in
+// its place.
 func plainEnd(sealed *persist.Record) persist.Record {
 	rec := *sealed
 	rec.Carrier, rec.CarrierName, rec.SealedEnd, rec.SealedNeeds, rec.Method, rec.Scopes, rec.Acts = "", "", "", "", persist.Unkept, nil, nil
@@ -129,8 +132,8 @@ func (j *journal) unsealOf(ctx context.Context, sealed persist.Record, id persis
 	return j.s.Unseal(sealed)
 }
 
-// unsealListed is Unseal of a listed record. A journal may know no digests of the account and the key of one that has nothing but its end, if the
-// query does not name both. Then the seal cannot be checked, and the record says so little that nobody acts on it.
+// unsealListed is Unseal of a listed record. A journal may know no digests of the account and the key of one that has nothing but its end, if the query does
+// not name both. Then its ID is not the one that the seal belongs to, the seal cannot be checked, and the record says so little that nobody acts on it.
 func (j *journal) unsealListed(sealed persist.Record) (persist.Record, error) {
 	if sealed.Carrier == persist.CarrierSealed && isEnd(&sealed) && !isDigests(sealed.ID) {
 		return plainEnd(&sealed), nil
@@ -141,7 +144,8 @@ func (j *journal) unsealListed(sealed persist.Record) (persist.Record, error) {
 // digestSize is the length of each digest in the ID of an erased record.
 const digestSize = 2 * sha256.Size
 
-// isDigests reports whether an ID consists of digests, as persist.ErasedID makes them: then the record was erased.
+// isDigests reports whether an ID consists of digests, as persist.ErasedID makes them: then the record was erased. It looks at the lengths of the parts alone.
+// The unnamed account stays empty.
 func isDigests(id persist.ID) bool {
 	full := len(id.Key) >= digestSize
 	for i, part := range strings.Split(id.Account, "|") {

@@ -28,7 +28,7 @@ type times struct {
 
 // DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin with the same needs (the requirements on a
 // client). The needs of a sealed record are encrypted, differently by each key: the journal below is asked for all forms of them, and the needs in its results
-// are decrypted.
+// are decrypted. Without q.Needs all are asked for.
 func (t times) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	below := []string{""}
 	if q.Needs != "" {
@@ -117,7 +117,7 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	claimer, claims := persist.As[persist.Claimer](j)
 	due, knows := persist.As[persist.DueTimes](j)
 	notifier, wakes := persist.As[persist.Notifier](j)
-	if owing := s.owing(j, sealed); owing != nil {
+	if owing := s.owing(j, sealed); owing != nil { // j finds owed results
 		return owing, nil
 	}
 	switch {
@@ -133,9 +133,9 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	return &sealed, nil
 }
 
-// check unseals the first records of a listing, most of them at most, to find out early if the keys are the right ones. A damaged record is for later. begun:
-// a record must have been begun under a given key; one that was, and only changed later under another key, is accepted. Without begun, any record under
-// another key belongs to another process with a newer key, and is left to it.
+// check unseals the first records of a listing, most of them at most, to find out early if the keys are the right ones. The first error of the keys, or of the
+// listing itself, is returned; a damaged record is for later, when it is read. begun: a record must have been begun under a given key; one that was, and only
+// changed later under another key, is accepted. Without begun, any record under another key belongs to another process with a newer key, and is left to it.
 func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bool) error {
 	for rec, err := range list {
 		sealed := err == nil && rec.Carrier == persist.CarrierSealed
@@ -147,7 +147,7 @@ func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bo
 		}
 		if sealed && errors.Is(err, persist.ErrSealed) {
 			o := &opener{s: s, id: rec.ID, created: rec.Created}
-			if _, unknown := o.identity(&rec); unknown == nil || !begun {
+			if _, unknown := o.identity(&rec); unknown == nil || !begun { // the key of its Begin is known
 				err = nil
 			}
 		}
@@ -182,7 +182,8 @@ func (j *journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 }
 
 // Finish implements [persist.Journal]: it ends the encrypted record in the journal below. A record that could not be unsealed ends as it is given (see
-// persist.UnreadError): one still sealed, and one in clear among sealed ones. The latter can only be abandoned.
+// persist.UnreadError): one still sealed, and one in clear among sealed ones. The latter can only be abandoned, and only if the sealer does not accept such
+// records (plain): else change has written it already.
 func (j *journal) Finish(ctx context.Context, rec persist.Record) error {
 	if rec.Carrier == persist.CarrierSealed {
 		return j.Journal.Finish(ctx, rec)
@@ -210,7 +211,7 @@ func (j *journal) Assign(ctx context.Context, rec persist.Record, account string
 		if err != nil {
 			return persist.Record{}, err
 		}
-		sealed.Account = rec.Account
+		sealed.Account = rec.Account // the journal below finds it by the old account
 		sealed, err = j.Journal.Assign(ctx, sealed, account)
 		switch {
 		case err == nil:
@@ -246,8 +247,8 @@ func (j *journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 }
 
 // change calls write with rec sealed. The value in the place of its fingerprint depends on the key of its Begin, which is not known here. The journal refuses
-// a change of this value as ErrInvalid, before it writes anything: then the next key's is tried. A record begun in clear stays so: it is written as it is if
-// no key fits and the sealer accepts such records (plain).
+// a change of this value as ErrInvalid, before it writes anything: then the next key's is tried. sealEnd adds a proof of a final record's end, readable once
+// the rest was swept. A record begun in clear stays so: it is written as it is if no key fits and the sealer accepts such records (plain).
 func (j *journal) change(ctx context.Context, rec persist.Record, write func(sealed persist.Record) error) error {
 	sealed, _, err := j.s.sealChange(j.s.keys[0], &rec)
 	if err != nil {

@@ -40,8 +40,8 @@ func ReadFile(name string) (Config, error) {
 	return c, nil
 }
 
-// readPrivate reads a file. It refuses one that others than its owner may read or write, and a very long one. It checks the opened file, since the
-// name could be changed in between.
+// readPrivate reads a file. It refuses one that others than its owner may read or write, and a very long one. On Windows the mode says nothing of others; what
+// is no regular file, such as a pipe, has no such mode, either. It checks the opened file, since the name could be changed in between.
 func readPrivate(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -32,8 +32,8 @@ func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	}
 }
 
-// queries returns the queries to the journal below for q. That is one query with the key in its stored form. If q asks for a fingerprint or for needs (the
-// requirements on a client), it is one query for each form of them: each key of the seal gives another one.
+// queries returns the queries to the journal below for q. That is one query with the key in its stored form (hashed if there is a HashKey). If q asks for a
+// fingerprint or for needs (the requirements on a client), it is one query for each form of them: each key of the seal gives another one.
 func (j *journal) queries(q persist.Query) []persist.Query {
 	q.Key = j.s.stored(q.Key)
 	all := []persist.Query{q}

@@ -56,8 +56,8 @@ func (k *key) needsStream(vector, in []byte) []byte {
 	return out
 }
 
-// sealedNeeds returns the text of needs (the requirements on a client) that a sealed record shows: in clear only the ids of the keys of its Begin and of
-// this write, once if they are the same, and everything else encrypted.
+// sealedNeeds returns the text of needs (the requirements on a client) that a sealed record shows: in clear only the ids of the keys of its Begin (begun) and
+// of this write (writes), once if they are the same, and everything else encrypted.
 func sealedNeeds(n persist.Needs, begun, writes *key) string {
 	ids := begun.id
 	if writes != begun {
@@ -67,11 +67,12 @@ func sealedNeeds(n persist.Needs, begun, writes *key) string {
 }
 
 // needsAbove converts a text of needs, which says what a client must have to finish a record, from the journal below. It is decrypted if all keys of the
-// record are there, by the key of its last write. The text of a record in clear gets the word plain if all records should be sealed. Else it stays as it is.
+// record are there, by the key of its last write. The text of a record in clear gets the word plain if all records should be sealed: no client with this
+// sealer can finish it. Else it stays as it is.
 func (s *Sealer) needsAbove(text string) string {
 	n := persist.ParseNeeds(text)
 	switch {
-	case n.Format != persist.Format || n.SealKeys == "" && s.plain:
+	case n.Format != persist.Format || n.SealKeys == "" && s.plain: // of a later version, or a record in clear that is accepted
 		return text
 	case n.SealKeys == "":
 		n.Plain = true
@@ -95,8 +96,8 @@ func (s *Sealer) needsAbove(text string) string {
 	return opened.String()
 }
 
-// needsBelow converts a text of needs (the requirements on a client) into the forms that the journal below may have, the opposite of needsAbove. A text
-// without ids of keys is that of a record in clear. It stands for the same needs under each key of the seal.
+// needsBelow converts a text of needs (the requirements on a client) into the forms that the journal below may have, the opposite of needsAbove. A text with
+// the word plain is that of a record in clear. A text without ids of keys, as in a query, stands for the same needs under each key of the seal.
 func (s *Sealer) needsBelow(text string) (all []string) {
 	n := persist.ParseNeeds(text)
 	if n.Plain {

@@ -47,8 +47,8 @@ type box struct {
 	data []byte // associated data, without the field
 }
 
-// newBox returns a box for a record: it encrypts and decrypts the parts of this record alone, by a key derived for it. id is in the form of the journal
-// below. created, with the record's place, tells two records of one ID apart if the first was forgotten.
+// newBox returns a box for a record: it encrypts and decrypts the parts of this record alone, by a key derived for it. id is in the form of the journal below.
+// created (the record's time of begin) tells two records of one ID apart if the first was forgotten.
 func (k *key) newBox(id persist.ID, created time.Time) (*box, error) {
 	data := make([]byte, 0, 64+len(id.Account)+len(id.Key))
 	for _, s := range [...]string{id.Account, id.Key} {
@@ -68,8 +68,8 @@ func (k *key) newBox(id persist.ID, created time.Time) (*box, error) {
 	return &box{key: k, aead: aead, data: data}, err
 }
 
-// seal encrypts one part of the record. The result begins with the id of the key and a check of it, in clear. It can only be decrypted as this field
-// of this record.
+// seal encrypts one part of the record. The result begins with the format, the id of the key and a check of it (derived from the key, to tell another key with
+// the same id), in clear. It can only be decrypted as this field of this record.
 func (b *box) seal(f field, plain []byte) []byte {
 	part := make([]byte, 0, 2+len(b.key.id)+checkSize+b.aead.Overhead()+len(plain))
 	part = append(part, formatVersion, byte(len(b.key.id)))
@@ -90,8 +90,8 @@ type opener struct {
 	box     *box // of the key named by the last part; nil before
 }
 
-// open returns the plaintext of a part. Errors: persist.ErrSealed if the key is not there, or another one;
-// persist.ErrCorrupt if the part was changed, cut off, or is one of another record or field.
+// open returns the plaintext of a part. Errors: persist.ErrSealed if the key is not there, or another one with this id (the check differs); persist.ErrCorrupt
+// if the part was changed, cut off, or is one of another record or field.
 func (o *opener) open(f field, part []byte) ([]byte, error) {
 	id, check, rest, ok := split(part)
 	switch {
@@ -107,7 +107,7 @@ func (o *opener) open(f field, part []byte) ([]byte, error) {
 	case !bytes.Equal(check, k.check):
 		return nil, fmt.Errorf("%w: %q is sealed with another key %q than the one that was given; give the secret that had this id then", persist.ErrSealed, o.id.Key, id)
 	}
-	if o.box == nil || o.box.key != k {
+	if o.box == nil || o.box.key != k { // parts of one record can have different keys
 		b, err := k.newBox(o.id, o.created)
 		if err != nil {
 			return nil, fmt.Errorf("persist/seal: key %q: %w", id, err)

@@ -60,7 +60,7 @@ func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
 const headName = "Sealed"
 
 // sealFrozen encrypts the data frozen by Begin into sealed, without the body of the request. The encrypted identity (all such data that a sweep keeps) stands
-// in the field Target, and the headers in a header of their own, unless a sweep has dropped them.
+// in the field Target, and the headers in a header of their own, unless a sweep has dropped them (Swept).
 func (b *box) sealFrozen(sealed, rec *persist.Record) {
 	sealed.Target = string(b.seal(fieldIdentity, encodeIntent(identityOf(rec))))
 	if !rec.Swept {
@@ -92,8 +92,9 @@ func identityOf(rec *persist.Record) persist.Record {
 	}
 }
 
-// sealChange encrypts the changing parts of rec with the key k. It leaves out the parts frozen by Begin: an Update or a Finish does not write them again.
-// With the box b the caller can encrypt further parts of the same record. The caller sets the value in the place of the fingerprint.
+// sealChange encrypts the changing parts of rec with the key k. It leaves out the parts frozen by Begin: an Update or a Finish does not write them again. With
+// the box b the caller can encrypt further parts of the same record. The one act of the result has no meaning of its own: it holds the encrypted proof of the
+// fields that stay in clear (standing), with the true acts. The caller sets the value in the place of the fingerprint.
 func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record, b *box, err error) {
 	if err := rec.Validate(); err != nil {
 		return persist.Record{}, nil, err
@@ -105,9 +106,9 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 	if sealed.ID = s.StoredID(rec.ID); rec.Erased {
 		sealed.ID = rec.ID // it is one of the journal below
 	}
-	sealed.Method, sealed.Target = placeholder, ""
+	sealed.Method, sealed.Target = placeholder, "" // a valid record has a method; sealFrozen sets the Target
 	if !rec.ServerToken {
-		sealed.WireKey = sealed.Key
+		sealed.WireKey = sealed.Key // the true one is in the identity; a valid record needs some
 	}
 	sealed.Carrier, sealed.CarrierName = persist.CarrierSealed, k.id
 	sealed.Header, sealed.Body, sealed.Omitted, sealed.KeptFields, sealed.Credentials, sealed.Trace = nil, nil, nil, nil, nil, ""
@@ -190,8 +191,8 @@ func (s *Sealer) unseal(sealed *persist.Record) (persist.Record, error) {
 	return rec, nil
 }
 
-// identity returns the sealed record with the parts frozen by Begin in clear again. The journal's fields for finding the record must belong to it. One
-// difference is allowed: a tombstone's key may count as chosen by a caller, although it was generated (Record.Strip).
+// identity returns the sealed record with the parts frozen by Begin in clear again. The fields in clear, by which the journal finds the record, must be those
+// that were encrypted. One difference is allowed: a tombstone's key may count as chosen by a caller, although it was generated (Record.Strip).
 func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	var was persist.Record
 	plain, err := o.open(fieldIdentity, []byte(sealed.Target))
@@ -201,7 +202,7 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	if _, err := codec.DecodeIntent(plain, &was); err != nil {
 		return persist.Record{}, err
 	}
-	if stored := o.s.StoredID(was.ID); !was.Erased && stored != o.id && stored.Account == o.id.Account {
+	if stored := o.s.StoredID(was.ID); !was.Erased && stored != o.id && stored.Account == o.id.Account { // only the key differs: another hash
 		return persist.Record{}, fmt.Errorf("%w: %q is the hash of a business key under another HashKey than the one that was given", persist.ErrSealed, o.id.Key)
 	}
 	same := was.Account == o.id.Account && was.Created.Equal(sealed.Created) && was.Window == sealed.Window
@@ -240,7 +241,8 @@ func (o *opener) openIntent(f field, part []byte) (was persist.Record, err error
 	return was, err
 }
 
-// progress decrypts the fields that may change after Begin into rec, and compares the fields in clear with the encrypted proof of them (standing).
+// progress decrypts the fields that may change after Begin into rec, and compares the fields in clear with the encrypted proof of them (standing). The
+// evidence is in its field Type, the history in the text of one attempt, the answer in its body.
 func (o *opener) progress(sealed, rec *persist.Record) error {
 	for _, text := range []struct {
 		field  field

@@ -63,8 +63,9 @@ type (
 	}
 )
 
-// owing returns the sealed journal over j with the abilities that j has, if j finds owed results; else nil. Each combination of abilities is a type
-// of its own, since callers find an ability by a type assertion. sealed is the common part of these types.
+// owing returns the sealed journal over j with the abilities that j has, if j finds owed results (ends still to be given to Config.OnResult) and due times;
+// else nil. A Claimer is shared by processes: it must be able to share results, too. Each combination of abilities is a type of its own, since callers find an
+// ability by a type assertion. sealed is the common part of these types.
 func (s *Sealer) owing(j persist.Journal, sealed journal) persist.Journal {
 	below, finds := persist.As[persist.Results](j)
 	due, knows := persist.As[persist.DueTimes](j)

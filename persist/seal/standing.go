@@ -31,8 +31,8 @@ func standingOf(rec *persist.Record) persist.Record {
 	return st
 }
 
-// standing returns the data that an encrypted part of the record proves: the fields of rec that stay in clear, and digests of the encrypted parts in
-// sealed.
+// standing returns, for its encryption, the data that an encrypted part of the record proves: the fields of rec that stay in clear, and digests of the
+// encrypted parts in sealed.
 func standing(rec, sealed *persist.Record) []byte {
 	st := standingOf(rec)
 	st.Acts = rec.Acts
@@ -94,7 +94,7 @@ func (o *opener) standing(sealed, rec *persist.Record) error {
 	if given {
 		then.State, then.HoldReason, then.Finished, then.Status = is.State, is.HoldReason, is.Finished, is.Status
 	}
-	dropped := sealed.Answer == nil && (given || sealed.Swept && is.State.Final())
+	dropped := sealed.Answer == nil && (given || sealed.Swept && is.State.Final()) // a sweep took the parts of passing
 	whole := dropped || bytes.Equal(passing(sealed), plain[:sha256.Size])
 	if !whole || !bytes.Equal(lasting(sealed), plain[sha256.Size:2*sha256.Size]) || !bytes.Equal(encodeProgress(is), encodeProgress(then)) {
 		return o.corrupt(fieldStanding)
