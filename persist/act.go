@@ -77,8 +77,8 @@ func TookAbsenceBack(acts []Act) bool {
 	return absent >= 0 && slices.ContainsFunc(acts[absent:], func(a Act) bool { return a.Did == ActReopened })
 }
 
-// validateActs checks the number of acts and the lengths of their texts. It returns ErrInvalid past a bound. In a sealed record (see package
-// persist/seal) one encrypted note holds all acts, with what is needed to compare them, so its bound is larger.
+// validateActs checks the number of acts and the lengths of their texts: the note, and the kind of act (Did). It returns ErrInvalid past a bound. In a sealed
+// record (see package persist/seal) one encrypted note holds all acts, with what is needed to compare them, so its bound is larger.
 func (r *Record) validateActs() error {
 	if len(r.Acts) > ActsMax {
 		return fmt.Errorf("%w: %d acts, want at most %d", ErrInvalid, len(r.Acts), ActsMax)

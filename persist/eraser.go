@@ -98,11 +98,11 @@ func erasedDigest(secret []byte, kind, text string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Erase takes everything out of a final record that no second effect depends on, and sets Erased. Left as it was are Origin, Method, Carrier and
-// the name and version of the profile; state, effect, status and all times and counters; and that there was evidence, without its texts. The key as
-// spelled on the wire, ReplacedBy and Replaces become [ErasedKey] under the secret of the journal, so that no other operation is taken for this
-// one, or begun in its place. The values of Scopes become their digests, which have no secret. The ID stays: the journal writes [ErasedID] in its place. A record
-// that is erased stays as it is. A sweep calls it, too: see KeepText.
+// Erase takes everything out of a final record that no second effect depends on, and sets Erased. Left as it was are Origin, Method, Carrier and the name and
+// version of the profile; state, effect, status and all times and counters; and that there was evidence, without its texts. The key as spelled on the wire,
+// ReplacedBy and Replaces become [ErasedKey] under the secret of the journal, so that no other operation is taken for this one, or begun in its place. The
+// values of Scopes become their digests, which have no secret. The ID stays: the journal writes [ErasedID] in its place. A record that is erased stays as it
+// is: a second digest would be of a digest. A sweep calls it, too: see KeepText.
 func (r *Record) Erase(secret []byte) {
 	if r.Erased {
 		return
@@ -126,7 +126,7 @@ func (r *Record) Erase(secret []byte) {
 	for i := range r.Scopes {
 		r.Scopes[i].Value = digestOfScope(r.Scopes[i].Value)
 	}
-	r.LeaseOwner, r.RequestDropped, r.KeepText = "", false, 0
+	r.LeaseOwner, r.RequestDropped, r.KeepText = "", false, 0 // Swept says that the request is gone, and no text is left to keep
 	r.Swept, r.Erased = true, true
 }
 

@@ -37,7 +37,7 @@ const FactOrdered = "ordered"
 const FactRestored = "restored"
 
 // FactNames returns the names of the facts written by oncehttp: small values that belong to a journal as a whole, and to no record. The copy of a journal
-// takes these facts along.
+// takes these facts along. A new fact is to be added here.
 func FactNames() []string {
 	return []string{FactSeal, FactOrigins, FactDeclined, FactDeclinedSince, FactOrdered, FactRestored}
 }

@@ -22,8 +22,8 @@ const (
 	HoldCaller      HoldReason = "caller"        // a plain-HTTP caller was shown the answer and decides
 )
 
-// HoldReasons returns all reasons for which this version holds an operation: nothing is sent for it until somebody settles it. A table of counts, such as
-// one for metrics, can have an entry for each.
+// HoldReasons returns all reasons for which this version holds an operation: nothing is sent for it until somebody settles it. A table of counts, such as one
+// for metrics, can have an entry for each. A journal can have further ones, of a later version.
 func HoldReasons() []HoldReason {
 	return []HoldReason{
 		HoldExpired, HoldStoredError, HoldRedirected, HoldUnclear, HoldUnread, HoldNoKey, HoldDuplicate, HoldMismatch, HoldRestored, HoldUndo, HoldRekey,

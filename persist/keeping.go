@@ -153,7 +153,7 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	}
 	awaited := r.Unreported && age < r.Window // a caller without a key may still have to hear how it ended
 	keyOver := !awaited && !r.stopsSuccessor()
-	if !r.Generated || r.keepsGenerated() {
+	if !r.Generated || r.keepsGenerated() { // any other generated key is known to nobody, and goes with its answer
 		keyOver = keyOver && keepKey != 0 && age >= keepKey
 	}
 	// Stripped are a record with its answer, a generated key that is kept from now on, and a tombstone at the end of its text.
@@ -180,10 +180,9 @@ func (r *Record) stopsSuccessor() bool {
 	return r.Evidence != nil && (r.ReplacedBy != "" || r.FinalEffect() != EffectHappened)
 }
 
-// Strip does what Limits.Sweep asks for with strip: it drops the request alone while the answer's time lasts, and else calls
-// Record.Strip. If the time of the text is over, it calls Record.Erase, too, under the secret of the journal: then the journal writes
-// the record with [ErasedID], as its method Erase does. A journal that keeps all texts sets KeepText of the record and of the limits to zero before
-// Limits.Sweep. (Invariant 34.)
+// Strip does what Limits.Sweep asks for with strip: it drops the request alone while the answer's time lasts, and else calls Record.Strip. If the time of the
+// text is over, it calls Record.Erase, too, under the secret of the journal: then the journal writes the record with [ErasedID], as its method Erase does. A
+// journal that keeps all texts sets KeepText of the record and of the limits to zero before Limits.Sweep: then no text is ever over. (Invariant 34.)
 func (l *Limits) Strip(r *Record, now time.Time, secret []byte) {
 	if answer, _ := l.keeping(r); !r.Swept && now.Sub(r.Finished) < answer {
 		r.DropRequest(now)

@@ -39,7 +39,7 @@ func (r *Record) requestUntil() (at time.Time, ever bool) {
 	switch {
 	case !r.State.Final(), r.RequestGone(), r.Owed():
 		return time.Time{}, false
-	case r.KeepRequest == RequestUntilEnd, r.KeepRequest == RequestUntilSuccess && r.succeeded():
+	case r.KeepRequest == RequestUntilEnd, r.KeepRequest == RequestUntilSuccess && r.succeeded(): // from its end on, see below
 	default:
 		return time.Time{}, false
 	}

@@ -86,8 +86,8 @@ func (r *Record) unresolved() bool {
 // owes nothing.
 func (r *Record) Owed() bool { return !r.OwedFrom.IsZero() && r.State != StatePending }
 
-// matchAccount reports whether q selects an account: all accounts, its own, or one of the scoped accounts of its own. A scoped account is the
-// account, a '|', and the scope.
+// matchAccount reports whether q selects an account: all accounts, its own, or one of the scoped accounts of its own. A scoped account is the account, a '|',
+// and the scope (the value that tells apart the owners of keys within an account).
 func (q *Query) matchAccount(account string) bool {
 	if q.AllAccounts || account == q.Account {
 		return true

@@ -35,8 +35,8 @@ var stateNames = [stateCount]string{"pending", "held", "confirmed", "mismatched"
 // Journal.Amend changes the state, such as for a person who opens the operation again as held.
 func (s State) Final() bool { return s >= StateConfirmed }
 
-// mayHave reports whether a record in state s may have effect e. A settled record has a stated effect, happened or absent. A confirmed one has the
-// effect of its answer, or none if that is not known. A record in any other state has EffectUnknown.
+// mayHave reports whether a record in state s may have effect e. A settled record has a stated effect, happened or absent. A confirmed one has the effect of
+// its answer, or EffectUnknown if only the answer tells it. A record in any other state has EffectUnknown.
 func (s State) mayHave(e Effect) bool {
 	switch s {
 	case StateSettled:
@@ -327,8 +327,8 @@ const CarrierSealed = "sealed"
 // sealedNoteMax is how much longer a note may be once it is sealed.
 const sealedNoteMax = 128
 
-// KeyOfOneCall reports whether the key was generated for one call, so that no other request has it: it is neither a caller's nor made of
-// the request by Config.NewKey.
+// KeyOfOneCall reports whether the key was generated for one call, so that no other request has it: it is neither a caller's nor made of the request by
+// Config.NewKey (Business: a key with a meaning outside of this program).
 func (r *Record) KeyOfOneCall() bool { return r.Generated && !r.Business }
 
 // KeyOnWire returns the key as spelled on the wire: WireKey, or the Token of a

@@ -10,7 +10,7 @@ import (
 // It never writes into an array shared with another record.
 func (r *Record) AddAttempt(a Attempt) {
 	if len(a.Error) > AttemptErrorBytesMax {
-		a.Error = strings.ToValidUTF8(a.Error[:AttemptErrorBytesMax], "")
+		a.Error = strings.ToValidUTF8(a.Error[:AttemptErrorBytesMax], "") // the cut may have gone through a character
 	}
 	from := max(0, len(r.History)+1-HistoryMax)
 	r.History = append(slices.Clone(r.History[from:]), a)

@@ -25,8 +25,8 @@ func (a Assumption) String() string {
 	return a.Name + "=" + a.Value
 }
 
-// Assumptions returns the assumptions about an API with keys, in reading order; an API without keys has none. None of them is
-// promised; put a source with another statement into the profile.
+// Assumptions returns the assumptions about an API with keys, in reading order: what is taken for granted where the profile does not say it, or only its
+// author does (unsure); an API without keys has none. None of them is promised; put a source with another statement into the profile.
 func (p *Profile) Assumptions() []Assumption {
 	if p.Carrier.Place == Nowhere {
 		return nil
@@ -119,7 +119,7 @@ func assume(p *Profile, name, value string) error {
 		return assumeStored(&p.Stored, part, value)
 	}
 	text := assumedJSON(name, value)
-	i := slices.IndexFunc(facts(), func(f fact) bool { return f.name == name })
+	i := slices.IndexFunc(facts(), func(f fact) bool { return f.name == name }) // every other assumption is a fact
 	f := facts()[i]
 	switch field := f.part(p).(type) { // decoding would merge with the old value
 	case *KeyRule:
@@ -186,7 +186,7 @@ func assumedJSON(name, value string) string {
 	case name == "key":
 		return `{"format":` + quoted(value) + `}`
 	}
-	return `[{"status":` + list(false) + `}]`
+	return `[{"status":` + list(false) + `}]` // of mismatch and in_progress: a matcher by statuses
 }
 
 // assumedKey returns the text of the assumption "key", which says what keys the API takes although its documentation does not.

@@ -143,7 +143,7 @@ func checkBody(p *Profile) error {
 // checkMethods checks the methods of the profile.
 func checkMethods(p *Profile) error { return checkMethodList(p.Methods) }
 
-// checkMethodList refuses texts that are no methods, methods without keys at any API, and a method listed twice.
+// checkMethodList refuses texts that are no methods, methods without keys at any API (they change nothing), and a method listed twice.
 func checkMethodList(methods []string) error {
 	never := []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodConnect, http.MethodTrace}
 	for i, m := range methods {
@@ -159,8 +159,8 @@ func checkMethodList(methods []string) error {
 	return nil
 }
 
-// checkWindow checks the time for which the API remembers a key. A floor that the API promises may be up to windowMax, one that nobody promises up to
-// WindowCap.
+// checkWindow checks the time for which the API remembers a key. The floor is the time that is sure. A floor that the API promises may be up to windowMax, one
+// that nobody promises up to WindowCap.
 func checkWindow(p *Profile) error {
 	switch w := p.Window; {
 	case w.Floor <= 0 || w.Floor > windowMax:
@@ -173,7 +173,7 @@ func checkWindow(p *Profile) error {
 	return nil
 }
 
-// checkHeaders refuses names that are no header's, and headers of framing.
+// checkHeaders refuses names that are no header's, and headers of framing, which the HTTP client writes itself.
 func checkHeaders(names []string) error {
 	framing := []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Content-Length", "Host"}
 	for _, name := range names {
@@ -241,7 +241,8 @@ func checkConditions(m Matcher) error {
 	return nil
 }
 
-// checkNotActed checks the statuses that prove that the API has done nothing. It refuses those that can follow an effect.
+// checkNotActed checks the statuses that prove that the API has done nothing. It refuses those that can follow an effect: a time-out (408), a conflict,
+// perhaps with an earlier send (409), and a client that left (499).
 func checkNotActed(p *Profile) error {
 	for _, status := range slices.Concat(p.NotActed.Again, p.NotActed.Stop) {
 		if status < 400 || status > 499 || slices.Contains([]int{408, 409, 499}, status) {
@@ -251,8 +252,8 @@ func checkNotActed(p *Profile) error {
 	return nil
 }
 
-// checkOwn checks the statuses that are the API's own answer even with an HTML page or without a body. It refuses those that are never a final
-// answer.
+// checkOwn checks the statuses that are the API's own answer even with an HTML page or without a body. It refuses those that are never a final answer: a
+// client sends again after them.
 func checkOwn(p *Profile) error {
 	for i, status := range p.Own.Bare {
 		waits := slices.Contains([]int{408, 409, 421, 423, 424, 425, 429, 499}, status)
@@ -311,13 +312,14 @@ func checkMinDelay(p *Profile) error {
 	return nil
 }
 
-// checkAll checks each fact of p that is set, and returns the first error: the name of the fact and what is wrong.
+// checkAll checks each fact of p that is set, and returns the first error: the name of the fact and what is wrong. A file is checked by other rules: see
+// checkTogether.
 func checkAll(p *Profile) error {
 	for _, f := range facts() { // f.part returns a pointer to the fact's field of p
 		check := f.check
 		switch f.name {
 		case "window":
-			continue // its bounds are for files, and not for programs
+			continue // its bounds are for the authors of files; a program may set its own
 		case "token":
 			check = checkToken // Config.Token of the client may make the request
 		}
@@ -331,7 +333,8 @@ func checkAll(p *Profile) error {
 	return checkInHeader(p)
 }
 
-// checkTogether checks the rules that involve more than one fact.
+// checkTogether checks the rules that involve more than one fact, for a profile of a file. An assumption must not pass for a promise of the API, or allow long
+// keys. A lookup reads the answers of already_done; where a weak source states these, they were moved to Unclear.
 func checkTogether(p *Profile) error {
 	assumed := func(field string) bool { return p.Sources[field].Confidence == Assumed }
 	switch {
@@ -345,8 +348,8 @@ func checkTogether(p *Profile) error {
 	return cmp.Or(checkInHeader(p), checkBesideCarrier(p))
 }
 
-// checkInHeader refuses facts that need a key in a header (its encoding, a token of the server, the time of the first send) if the key travels
-// elsewhere.
+// checkInHeader refuses facts that need a key in a header (its encoding, a token of the server, the time of the first send, which travels in a header of its
+// own) if the key travels elsewhere.
 func checkInHeader(p *Profile) error {
 	inHeader := p.Carrier.Place == Header
 	switch {

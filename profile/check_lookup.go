@@ -10,8 +10,8 @@ import (
 
 // Checks of the requests beside the operation: lookups, and requests for tokens and to cancel.
 
-// checkLookup checks the facts for asking the API about an operation by the id of its resource: the pointer to the id in an answer, and the path with
-// {id} in its place.
+// checkLookup checks the facts for asking the API about an operation by the id of its resource: the pointer to the id in an answer, and the path of the
+// resource, with {id} in the place of the id. {path} stands for the operation's own path.
 func checkLookup(p *Profile) error {
 	if err := checkPointer(p.Lookup.Pointer); err != nil {
 		return fmt.Errorf("pointer: %w", err)

@@ -56,8 +56,8 @@ func clonedMatchers(list []Matcher) []Matcher {
 	return list
 }
 
-// differences returns the names of the facts with different values in p and other, and "name" and "version". Facts are the settings that programs
-// read; texts for people are not compared.
+// differences returns the names of the facts with different values in p and other, and "name" and "version". Facts are the settings that programs read; texts
+// for people (forPeople) are not compared.
 func differences(p, other *Profile) []string {
 	var names []string
 	if p.Name != other.Name {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// digest returns the digest of the facts of p by which answers are read: profiles with equal digests read each answer alike. It has 24 hexadecimal digits. hidesMark
-// stands before them if the profile has verdicts, so that a 2xx proves nothing by its status: see HidesOutcomes.
+// digest returns the digest of the facts of p by which answers are read: profiles with equal digests read each answer alike. It has 24 hexadecimal digits. The
+// mark hidesMark stands before them if the profile has verdicts, so that a 2xx proves nothing by its status: see HidesOutcomes.
 func digest(p *Profile) string {
 	h, mark := sha256.New(), ""
 	if len(p.Verdicts) > 0 {

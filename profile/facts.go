@@ -49,15 +49,16 @@ const (
 	useTighter = "used where it is stricter than what holds without it"
 )
 
-// facts returns the members of a profile file in reading order, each with its field and its check: all but name, version, title and sources. The order
-// counts: the check of endpoints needs methods, that of webhook needs account_headers, and a token of a weak source also takes the carrier away.
+// facts returns the members of a profile file in reading order, each with its field and its check: all but name, version, title and sources. The order counts:
+// the check of endpoints needs methods, that of webhook needs account_headers, and a token of a weak source also takes the carrier away, which must be set by
+// then.
 func facts() []fact {
 	return append(append(requestFacts(), answerFacts()...), otherFacts()...)
 }
 
 // requestFacts returns the facts of a profile about requests: for each its name in files, its field, and its check. part returns a pointer to the field.
-// doubted puts a cautious value in place of one with a weak source, and use says for people what is then done with the fact; without doubted each value is
-// cautious. assumed: the author of a file may choose the value without a source.
+// doubted puts a cautious value in place of one with a weak source, and use says for people what is then done with the fact. A fact without doubted needs
+// none: each of its values is cautious. assumed: the author of a file may choose the value without a source.
 func requestFacts() []fact {
 	return []fact{
 		{name: "carrier", field: "Carrier", part: func(p *Profile) any { return &p.Carrier }, check: checkCarrier,
@@ -119,9 +120,9 @@ func answerFacts() []fact {
 	}
 }
 
-// otherFacts returns the facts of a profile about stored answers, waits and lookups, and those for people only. part returns a pointer to the field.
-// doubted puts a cautious value in place of one with a weak source, and use says for people what is then done with it; without doubted each value is
-// cautious. assumed: the author of a file may choose the value without a source.
+// otherFacts returns the facts of a profile about stored answers, waits and lookups, and those for people only. part returns a pointer to the field. doubted
+// puts a cautious value in place of one with a weak source, and use says for people what is then done with it; without doubted each value is cautious.
+// assumed: the author of a file may choose the value without a source. forPeople: no program reads it.
 func otherFacts() []fact {
 	return []fact{
 		{name: "verdicts", field: "Verdicts", part: func(p *Profile) any { return &p.Verdicts }, check: checkVerdicts, doubted: doubtVerdicts, use: useHeld},
@@ -238,7 +239,7 @@ func (s spanText) String() string {
 // MarshalText returns the text of String; the error is always nil.
 func (s spanText) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a positive whole number and a unit. An error leaves s as it was.
+// UnmarshalText reads a positive whole number and a unit, such as 24h. An error leaves s as it was.
 func (s *spanText) UnmarshalText(text []byte) error {
 	number := strings.TrimRight(string(text), "dhms")
 	n, err := strconv.ParseUint(number, 10, 32)
@@ -274,12 +275,12 @@ type referenceParts struct {
 // referencePlain is Reference without its methods for JSON.
 type referencePlain Reference
 
-// MarshalJSON returns the form of files, with found_within as a text.
+// MarshalJSON returns the form of files, with found_within as a text. referencePlain has no methods, so that Marshal does not call this one again.
 func (r Reference) MarshalJSON() ([]byte, error) {
 	return json.Marshal(referenceParts{referencePlain(r), spanText(r.FoundWithin)})
 }
 
-// UnmarshalJSON reads the form of files; unknown members are errors, and leave r as it was.
+// UnmarshalJSON reads the form of files; unknown members are errors, and leave r as it was. into decodes once more, and refuses them.
 func (r *Reference) UnmarshalJSON(text []byte) error {
 	var parts referenceParts
 	var value any
@@ -308,7 +309,7 @@ func (w windowText) MarshalJSON() ([]byte, error) {
 	return json.Marshal(windowParts{Floor: spanText(w.Floor), Published: w.Published})
 }
 
-// UnmarshalJSON reads the form of files; unknown members are errors, and leave w as it was.
+// UnmarshalJSON reads the form of files; unknown members are errors, and leave w as it was. into decodes once more, and refuses them.
 func (w *windowText) UnmarshalJSON(text []byte) error {
 	var parts windowParts
 	var value any

@@ -45,7 +45,7 @@ func LoadFile(path string) (*Profile, error) {
 	if err != nil {
 		var pe *os.PathError
 		if errors.As(err, &pe) {
-			err = pe.Err
+			err = pe.Err // without the path, which is added below
 		}
 		return nil, fmt.Errorf("profile: %s: %w", path, err)
 	}
@@ -97,7 +97,8 @@ func parse(text []byte) (*Profile, error) {
 	return f.p, nil
 }
 
-// head reads and checks the members that are no facts: name, version, title and sources.
+// head reads and checks the members that are no facts: name, version, title and sources. The first two must be there. Members that were read are removed: any
+// left in the end is unknown.
 func (f *file) head() error {
 	for _, m := range []struct {
 		name string
@@ -119,7 +120,8 @@ func (f *file) head() error {
 	return checkHead(f.p, f.sources)
 }
 
-// fact reads one fact into the profile, as far as its source allows. A fact that the file does not have is skipped.
+// fact reads one fact into the profile, as far as its source allows. A fact that the file does not have, or that is null, is skipped. A source that was cited
+// is noted: one that no fact names is an error later.
 func (f *file) fact(fact *fact) error {
 	stated, found := f.members[fact.name]
 	delete(f.members, fact.name)
@@ -277,7 +279,7 @@ func readValue(dec *json.Decoder, at string, depth int) (any, error) {
 			}
 			list = append(list, value)
 		}
-		_, err = dec.Token()
+		_, err = dec.Token() // the closing bracket
 		return list, err
 	}
 	return token, nil
@@ -308,6 +310,6 @@ func readObject(dec *json.Decoder, at string, depth int) (any, error) {
 			object[name] = value
 		}
 	}
-	_, err := dec.Token()
+	_, err := dec.Token() // the closing brace
 	return object, err
 }

@@ -48,7 +48,7 @@ func None() *Profile { return embedded("none") }
 // tests. A cached *Profile is never changed or handed out.
 var known sync.Map
 
-// ByName returns a new copy of this package's profile of that name; false: there is none.
+// ByName returns a new copy of this package's profile of that name; false: there is none. A name with a separator would leave the directory of profiles.
 func ByName(name string) (*Profile, bool) {
 	if p, found := known.Load(name); found {
 		return p.(*Profile).Clone(), true

@@ -179,8 +179,9 @@ func (p *Profile) Differences(other *Profile) []string { return differences(p, o
 // people, and sources are no part of it. The text is opaque; see HidesOutcomes.
 func (p *Profile) FactsDigest() string { return digest(p) }
 
-// Check returns the first mistake of a profile that was put together in Go, by the name of the fact in files, or nil. Its rules
-// are those of [Load], without those of the window and of sources.
+// Check returns the first mistake of a profile that was put together in Go, by the name of the fact in files, or nil. Its rules are those of [Load] with these
+// exceptions. A fact with its zero value is not checked. A program needs no sources, may choose any window, and may leave the request for a token to
+// Config.Token of the client. Of the rules that join several facts, only those on what needs a key in a header count.
 func (p *Profile) Check() error { return checkAll(p) }
 
 // File returns p in the form of a profile file. [Load] reads it as a profile equal to p. Each fact of p must have a source in

@@ -33,8 +33,8 @@ func (p *Profile) State() State {
 	return StateReady
 }
 
-// NotReady returns the facts that a profile lacks to be ready, by the names in files: carrier, endpoints (or methods), and
-// stored.success (or already_done). A fact counts only with a primary source or an official page.
+// NotReady returns the facts that a profile lacks to be ready, by the names in files: carrier, endpoints (or methods), and stored.success (or already_done). A
+// fact counts only with a primary source or an official page (sure). Without keys nothing is lacking.
 func (p *Profile) NotReady() []string {
 	if p.Carrier.Place == Nowhere {
 		return nil
@@ -56,10 +56,9 @@ func (p *Profile) NotReady() []string {
 	return lacks
 }
 
-// Unknown returns the gaps that keep a profile from being complete, by the names in files: carrier, window,
-// in_progress, mismatch and stored.server_error (is a 5xx kept under the key), as far as no primary or excerpted
-// source states them. An API that answers every repeat with already done needs no mismatch. An API without keys has
-// no gaps.
+// Unknown returns the gaps that keep a profile from being complete, by the names in files: carrier, window, in_progress, mismatch and stored.server_error (is
+// a 5xx kept under the key), as far as no primary or excerpted source states them. An API that answers every repeat with already done needs no mismatch, since
+// the key of another request gets the same answer. An API without keys has no gaps.
 func (p *Profile) Unknown() []string {
 	if p.Carrier.Place == Nowhere {
 		return nil

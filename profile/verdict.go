@@ -58,8 +58,8 @@ func checkVerdicts(p *Profile) error {
 	return nil
 }
 
-// check refuses a verdict (a condition on the body of a 2xx, with what it proves) that cannot be read, and one at an endpoint where no verdict of the
-// profile proves a success. A verdict without At is for every endpoint.
+// check refuses a verdict (a condition on the body of a 2xx, with what it proves) that cannot be read, and one at an endpoint where no verdict of the profile
+// proves a success. A verdict without At is for every endpoint. Keys count at its endpoints (none is Keyless).
 func (v *Verdict) check(p *Profile) error {
 	if err := checkPointer(v.Pointer); err != nil {
 		return err

@@ -90,7 +90,8 @@ func (w *Webhook) clone() *Webhook {
 	return c
 }
 
-// String lists the events that prove something, each with its operations, in words.
+// String lists the events that prove something, each with its operations, in words. by is how the operation of an event is found: by its key, or by a
+// reference.
 func (w *Webhook) String() string {
 	texts := make([]string, len(w.Proofs))
 	for i, p := range w.Proofs {
@@ -111,7 +112,8 @@ func (w *Webhook) String() string {
 }
 
 // checkWebhook checks the facts about the API's events; nil is valid: no event is known to prove anything. Most are JSON pointers into an event: Type, for
-// one, leads to its type, and Live to the value that is LiveValue for an event of the live environment.
+// one, leads to its type, and Live to the value that is LiveValue for an event of the live environment. Events leads to the list of events in one delivery,
+// and Event from an entry of it to the event. Merchant leads to the merchant of an event, and MerchantOptional says that it may be missing.
 func checkWebhook(p *Profile) error {
 	w := p.Webhook
 	if w == nil {

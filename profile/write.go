@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// fileOf returns p as the text of a profile file: see Profile.File.
+// fileOf returns p as the text of a profile file: see Profile.File. A fact of a weak source (doubted) has its source in its own Statement.
 func fileOf(p *Profile) ([]byte, error) {
 	for _, f := range facts() {
 		_, known := p.Sources[f.field]

@@ -29,14 +29,13 @@ type list struct {
 	HasMore bool              `json:"has_more"` // Stripe's only
 }
 
-// Stripe returns a Func for Stripe's v1 API, to find out what became of a held operation. It reads the list of objects created since the operation was first sent
-// (created[gte], on the operation's own path), and takes the only object with the request's own value at the JSON pointer
-// unique, such as "/metadata/order". The value must identify the order, or better this attempt at it: two objects with it
-// leave the operation held. The values at same, such as "/amount" and "/currency", must be equal, too.
+// Stripe returns a Func for Stripe's v1 API, to find out what became of a held operation. It reads the list of objects created since the operation was first
+// sent (created[gte], on the operation's own path), and takes the only object with the request's own value at the JSON pointer unique, such as
+// "/metadata/order". The value must identify the order, or better this attempt at it: two objects with it leave the operation held, as no object does (the
+// zero Resolution). The values at same, such as "/amount" and "/currency", must be equal, too.
 //
-// An object with signs of a failure, such as a declined charge, is an error, and so is a list of more than 10,000 objects;
-// the operation stays held. Stripe's search is not used: by its documentation it is not for reading right after writing
-// (https://docs.stripe.com/search).
+// An object with signs of a failure, such as a declined charge, is an error, and so is a list of more than 10,000 objects; the operation stays held. Stripe's
+// search is not used: by its documentation it is not for reading right after writing (https://docs.stripe.com/search).
 func (a Asker) Stripe(unique string, same ...string) Func {
 	ref := &profile.Reference{Same: []profile.Same{{Request: unique, Resource: unique}}}
 	for _, pointer := range same {
@@ -77,8 +76,8 @@ func failure(object json.RawMessage) string {
 	return ""
 }
 
-// listed returns the objects of the list selected by wanted, created since clocksDiff before the operation was first sent. After
-// an error the result is nil: a part of the list proves nothing.
+// listed returns the objects of the list selected by wanted, created since clocksDiff before the operation was first sent, as the clocks of the two sides may
+// differ. After an error the result is nil: a part of the list proves nothing.
 func (a *Asker) listed(ctx context.Context, rec *persist.Record, wanted func(json.RawMessage) bool) (found []json.RawMessage, err error) {
 	since := rec.FirstSent
 	if since.IsZero() { // no send is recorded
@@ -119,10 +118,10 @@ func (a *Asker) page(ctx context.Context, rec *persist.Record, query url.Values)
 	return page, nil
 }
 
-// Increase returns a Func for Increase, to find out what became of a held operation. It asks by the key itself: each list has a filter idempotency_key, and one key makes at
-// most one object in all of Increase (https://increase.com/documentation/idempotency-keys). The values at same, such as
-// "/amount", must be equal in request and object, since the key may have been used for another request. An operation held
-// as a mismatch stays held.
+// Increase returns a Func for Increase, to find out what became of a held operation. It asks by the key itself: each list has a filter idempotency_key, and
+// one key makes at most one object in all of Increase (https://increase.com/documentation/idempotency-keys). The values at same, such as "/amount", must be
+// equal in request and object, since the key may have been used for another request. An operation held as a mismatch stays held: the API has said that the key
+// belongs to another request.
 func (a Asker) Increase(same ...string) Func {
 	ref := &profile.Reference{}
 	for _, pointer := range same {

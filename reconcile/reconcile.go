@@ -59,8 +59,8 @@ func (a *Asker) get(ctx context.Context, rec *persist.Record, path string) (body
 	return a.send(ctx, &get, target)
 }
 
-// send sends the GET of get, a record made by package request, to target, and returns the decoded body of a 2xx. Any other
-// status is a *statusError; an answer that broke off or is too long is an error.
+// send sends the GET of get, a record made by package request, to target, and returns the decoded body of a 2xx. Any other status is a *statusError, a
+// redirect too, which is not followed; an answer that broke off or is too long is an error.
 func (a *Asker) send(ctx context.Context, get *persist.Record, target *url.URL) (body []byte, err error) {
 	client := http.Client{Timeout: questionTimeout}
 	if a.Client != nil {

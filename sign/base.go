@@ -67,7 +67,7 @@ func component(req *http.Request, name string) (string, error) {
 	case "@path":
 		return path(req), nil
 	case "@query":
-		return "?" + req.URL.RawQuery, nil
+		return "?" + req.URL.RawQuery, nil // also of an empty query, as the RFC says
 	}
 	lines := req.Header.Values(name)
 	if name == "content-length" && len(lines) == 0 && req.ContentLength >= 0 {

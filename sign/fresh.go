@@ -98,8 +98,8 @@ func (n *nonces) accept(nonce string, at time.Time) error {
 	return nil
 }
 
-// age drops nonces of signatures that are too old to be accepted again. They are kept in two generations, and the older one goes as a whole. A generation lasts
-// 2*maxAge, since a timestamp may be ahead by maxAge and behind by as much. The caller holds the lock.
+// age drops nonces of signatures that are too old to be accepted again. They are kept in two generations, and the older one goes as a whole. A generation
+// lasts 2*maxAge, since a timestamp may be ahead by maxAge and behind by as much. At first began is zero, and both are emptied. The caller holds the lock.
 func (n *nonces) age() {
 	lifetime := 2 * n.maxAge
 	switch passed := time.Since(n.began); {

@@ -154,7 +154,8 @@ func verifyRSA(key *rsa.PublicKey, algorithm Algorithm, text, signature []byte) 
 	return rsa.VerifyPKCS1v15(key, options.HashFunc(), digest, signature) == nil
 }
 
-// digestFor returns the arguments for a [crypto.Signer] that signs a text: its digest and the options. Ed25519 signs the text itself.
+// digestFor returns the arguments for a [crypto.Signer] that signs a text: its digest and the options. Ed25519 signs the text itself. The algorithms by
+// default are ECDSA and RSA PKCS #1, with SHA-256.
 func digestFor(algorithm Algorithm, text []byte) ([]byte, crypto.SignerOpts) {
 	switch algorithm {
 	case Ed25519: // takes the text itself

@@ -148,7 +148,8 @@ func (l Layout) read() (*layout, error) {
 	return own, own.readHeaders()
 }
 
-// readHeaders parses the templates of the headers that the signature adds. A verifier must find the signature, the time and the nonce in them.
+// readHeaders parses the templates of the headers that the signature adds. A verifier must find the signature in them, and the time and the nonce if the
+// signed text has them.
 func (l *layout) readHeaders() error {
 	found := map[string]bool{}
 	for name, value := range l.Headers {
@@ -203,7 +204,8 @@ func (l *layout) authorize(req *http.Request) error {
 	return nil
 }
 
-// signed returns the text that is signed for a request: the template filled in. values has the time and the nonce; signed adds the rest to it.
+// signed returns the text that is signed for a request: the template filled in. values has the time and the nonce; signed adds the rest to it. Without {key}
+// in the template the request needs no key.
 func (l *layout) signed(req *http.Request, body []byte, values map[string]string) (string, error) {
 	if l.text.has("key") {
 		key, err := keyOf(req, l.KeyHeader)

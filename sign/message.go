@@ -124,8 +124,8 @@ func (m Message) fill() (*Message, error) {
 	return &m, nil
 }
 
-// covered returns the components that the signature of a request must cover: Components, then the body's digest and type, and
-// the key. An error: the key is missing, empty or there twice.
+// covered returns the components that the signature of a request must cover: Components, then the body's digest and type, and the key. With KeyElsewhere the
+// header of the key may be missing. An error: the key is missing, empty or there twice.
 func (m *Message) covered(req *http.Request, hasBody bool) ([]string, error) {
 	all := slices.Clone(m.Components)
 	add := func(name string) {

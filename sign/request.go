@@ -13,7 +13,8 @@ import (
 // DefaultKeyHeader is the default header of the idempotency key.
 const DefaultKeyHeader = "Idempotency-Key"
 
-// bodyOf returns the body of an outgoing request, nil if it has none. It reads a copy from GetBody, so that Body can still be sent.
+// bodyOf returns the body of an outgoing request, nil if it has none. It reads a copy from GetBody, so that Body can still be sent; a body without GetBody is
+// an error.
 func bodyOf(req *http.Request) ([]byte, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil, nil

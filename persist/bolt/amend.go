@@ -8,9 +8,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Amend implements [persist.Journal]: it replaces a record that has ended, by a final or a held one. lockEnded first commits a queued change of the record,
-// and locks mu. Then the new content goes into the slot (the small part of the record kept in memory) and into the queue. unlockAndAwait unlocks mu, and
-// returns when the commit is durable.
+// Amend implements [persist.Journal]: it replaces a record that has ended, by a final or a held one. A long body of the answer (over inlineMax) is stored
+// apart. lockEnded first commits a queued change of the record, and locks mu. Then the new content goes into the slot (the small part of the record kept in
+// memory) and into the queue. unlockAndAwait unlocks mu, and returns when the commit is durable.
 func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return persist.Record{}, err
@@ -48,8 +48,9 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 }
 
 // lockEnded locks mu and returns the slot (the small part of a record kept in memory) of a final record, if it is still as the caller read it. keys has the
-// hashes of rec; one is of the fields that never change. Queued changes of the record are committed first. On return rec has the later one of its SendUntil
-// and the stored one. After an error mu is not held.
+// hashes of rec; one (check, compared with slotIdentity) is of the fields that never change. The record is read without mu, and may change until mu is taken:
+// then the next round reads it again. Queued changes of the record are committed first. On return rec has the later one of its SendUntil and the stored one.
+// After an error mu is not held.
 // Errors: persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, and those of usable.
 func (j *Journal) lockEnded(rec *persist.Record, keys recordKeys) (slot, error) {
 	if rec.Revision >= math.MaxUint32 { // memory has 32 bits for a revision

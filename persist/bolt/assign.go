@@ -11,7 +11,7 @@ import (
 
 // Assign implements [persist.Journal]: it gives the record to another account. The record gets one new entry in the bucket of intents, with its progress (the
 // changeable part), in the place of the old entries. Until the commit is durable it is found in memory by both IDs, so that a Begin of either waits for the
-// commit. lockFree locks mu, and unlockAndAwait unlocks it.
+// commit. lockFree locks mu, and unlockAndAwait unlocks it. c.was is the hash of the old ID, and moved says that the two differ.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return persist.Record{}, err
@@ -57,8 +57,8 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	return next, nil
 }
 
-// lockFree locks mu once it holds that no record has this ID, that the record rec is still as the caller read it, and that no change of it is queued.
-// hash is that of the ID. After an error mu is not held.
+// lockFree locks mu once it holds that no record has this ID, that the record rec is still as the caller read it, and that no change of it is queued. hash is
+// that of the ID. After each wait everything is looked at again, whatever the result of the awaited commit. After an error mu is not held.
 // Errors: persist.ErrExists, persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, and those of usable.
 func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) error {
 	var others []uint64 // records of other IDs with the same hash
@@ -100,8 +100,9 @@ func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) erro
 	}
 }
 
-// awaitQueued waits until the queued change of a record, if it has one, is committed or has failed. It asks that the next commit takes the changes
-// that nobody waits for, too. The caller holds mu; on return it does not.
+// awaitQueued waits until the queued change of a record is committed or has failed. The caller knows that there is one (queued), in one of three queues. If it
+// is not in the commit under way, the next commit has it: that then takes the changes that nobody waits for, too (lazyDue). The caller holds mu; on return it
+// does not.
 func (j *Journal) awaitQueued(seq uint64) {
 	j.lazyDue = true
 	b := j.collecting

@@ -38,8 +38,8 @@ func newQueue() *queue { return &queue{at: map[uint64]int{}} }
 // queueKeep is the largest number of changes in a queue if its memory is to be used again.
 const queueKeep = 4096
 
-// reset empties a queue of changes after their commit, so that the next batch (the changes of one commit) uses its memory. A queue that was very large gets
-// new memory: the old one is not kept for ever. No reader may still look into the queue.
+// reset empties a queue of changes after their commit, so that the next batch (the changes of one commit) uses its memory. A queue that was very large
+// (queueKeep) gets new memory: the old one is not kept for ever. No reader may still look into the queue.
 func (q *queue) reset() {
 	if len(q.changes) > queueKeep {
 		*q = *newQueue()

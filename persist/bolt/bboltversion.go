@@ -9,8 +9,8 @@ import "runtime/debug"
 const bboltReviewed = "v1.5.0"
 
 // usesReviewedBbolt reports whether the program is built with the version of bbolt whose commits were reviewed for this package: only there may the journal
-// sync once for a commit. forced, if not empty, is taken for the version of the program, in tests. It returns false if the program does not say its
-// versions, as test binaries do not.
+// sync once for a commit. forced, if not empty, is taken for the version of the program, in tests. A replaced module is another one, whatever its version. It
+// returns false if the program does not say its versions, as test binaries do not.
 func usesReviewedBbolt(forced string) bool {
 	if forced != "" {
 		return forced == bboltReviewed

@@ -69,8 +69,8 @@ func (j *Journal) begin(rec persist.Record) (persist.Record, bool, error) {
 			_ = j.unlockAndAwait(b)
 			continue
 		}
-		existing, err := j.read(seq)
-		if errors.Is(err, errAgain) {
+		existing, err := j.read(seq)  // unlocks mu
+		if errors.Is(err, errAgain) { // read has waited for a commit, and has read nothing
 			continue
 		}
 		if err != nil || j.isOf(&existing, rec.ID) {
@@ -104,7 +104,7 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 }
 
 // Update implements [persist.Journal]: it replaces an unfinished record at its revision, and returns it at the next one once that is durable. Others see the
-// new revision in memory at once; a Begin of the same ID, and a Finish, wait for its commit.
+// new revision in memory at once; a Begin of the same ID, and a Finish, wait for its commit. change has locked mu, and unlockAndAwait unlocks it.
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, err
@@ -122,7 +122,8 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 }
 
 // Finish implements [persist.Journal]: it ends an unfinished record at its revision. Others see the end at once, but it is not durable yet: the change waits
-// in a queue for one of the next commits. Finish itself waits only if too much is queued already: memory would grow.
+// in a queue for one of the next commits. Finish itself waits only if too much is queued already: memory would grow. after is the slot (the small part of the
+// record in memory) with the end; change has locked mu, and queueLazy unlocks it.
 func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	if err := j.ready(ctx, &rec, true); err != nil {
 		return err

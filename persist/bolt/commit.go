@@ -47,8 +47,8 @@ const (
 // with any other error it is definitely not. Only the committer calls it, without mu.
 //
 // Each commit writes its state s: its number (txid), and sums over all records and bodies. j.last has that of the commit before: if it is not in the file,
-// another program has written there. about is a hash of the file's data about itself; a new fact changes it. j.steady says that the commit has succeeded,
-// j.stuck that bbolt has panicked and may hold its locks.
+// another program has written there. about is a hash of the file's data about itself; a new fact changes it. j.ownSync says that Options.Sync is to be called
+// for a sync, j.steady that the commit has succeeded, j.stuck that bbolt has panicked and may hold its locks.
 func (j *Journal) write(b *batch) (err error) {
 	var tx *bbolt.Tx
 	defer func() {
@@ -58,7 +58,7 @@ func (j *Journal) write(b *batch) (err error) {
 		}
 		j.steady = err == nil
 	}()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an unreadable page of the mapped file is a panic then
 	if j.hooks.commit != nil { // of tests
 		if err := j.hooks.commit(); err != nil {
 			return j.unwritten(err)
@@ -124,10 +124,10 @@ func (j *Journal) beginWrite() (*bbolt.Tx, error) {
 	return tx, nil
 }
 
-// syncs returns the number of syncs of the next commit. Two are bbolt's own, and a mistake about how bbolt
-// uses its pages again costs nothing then. The first commit after Open and after each failed one has two,
-// too. An earlier attempt at the same transaction may have left its pages. The new meta page would lead to
-// those if it reached the disk before the new pages.
+// syncs returns the number of syncs of the next commit. One is the journal's own. Two are bbolt's, in a program with a version of bbolt that was not reviewed
+// for this package (twoSyncs): a mistake about how bbolt uses its pages again costs nothing then. The first commit after Open and after each failed one has
+// two, too. An earlier attempt at the same transaction may have left its pages. The new meta page would lead to those if it reached the disk before the new
+// pages.
 func (j *Journal) syncs() int {
 	if j.twoSyncs || !j.steady {
 		return 2
@@ -145,7 +145,7 @@ func (j *Journal) commit(tx *bbolt.Tx, txid uint64) error {
 		return nil
 	}
 	if now, nowErr := j.size(); sizeErr == nil && nowErr == nil && now == before || failedToWrite(err) {
-		// Pages written, but not named by a meta page, are free pages.
+		// Pages written, but not named by a meta page, are free pages. reached: the meta page may be in the file.
 		if j.reached(txid) || failedToSync(err) {
 			return j.uncertain(err)
 		}
@@ -154,7 +154,7 @@ func (j *Journal) commit(tx *bbolt.Tx, txid uint64) error {
 	// It is unknown if the disk has the new size, and the kernel may take it for clean: the next commit
 	// growing the file has to sync it.
 	if sizeErr == nil {
-		_ = j.file.Truncate(before)
+		_ = j.file.Truncate(before) // an error changes nothing: the journal is broken either way
 	}
 	return j.uncertain(err)
 }
@@ -223,7 +223,8 @@ type trees struct {
 	inIntents, inProgress, inBodies *bbolt.Bucket
 }
 
-// open returns the bucket of this name. It opens the bucket when it is first needed in a transaction, and keeps it in *b.
+// open returns the bucket of this name. It opens the bucket when it is first needed in a transaction, and keeps it in *b. bbolt is to fill its pages
+// (fillPercent), as entries come in order.
 func (t *trees) open(b **bbolt.Bucket, name []byte) *bbolt.Bucket {
 	if *b == nil {
 		*b = t.tx.Bucket(name)
@@ -331,8 +332,8 @@ func deletePieces(bodies *bbolt.Bucket, seq uint64, from int, s *state) error {
 	return nil
 }
 
-// count adds a successful commit to the journal's statistics, and keeps its proof: the number and state by which the journal later recognises its own
-// last commit in the file.
+// count adds a successful commit to the journal's statistics, and keeps its proof: its number and state, by which the journal later recognises its own last
+// commit in the file.
 func (j *Journal) count(s bbolt.TxStats, syncs int, p proof) {
 	j.mu.Lock()
 	j.last = p

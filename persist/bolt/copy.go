@@ -49,7 +49,8 @@ type head struct {
 }
 
 // append appends the head of a copy of commit pages to b, with a checksum at its end. The head says of what commit the pages are (txid), which of its copies
-// this is (nth), and how long the copy is. The checksum is cut to 24 bytes, the rest of the head's fixed length.
+// this is (nth), the size of the file without copies (size), and the number of copied parts, the length and the checksum of what follows the head. The
+// checksum is cut to 24 bytes, the rest of the head's fixed length.
 func (h *head) append(b []byte) []byte {
 	from := len(b)
 	for _, n := range [...]uint64{copyMagic, h.txid, h.nth, h.size, h.parts, h.length} {
@@ -75,8 +76,8 @@ func parseHead(b []byte) (h head, ok bool) {
 func aligned(at int64) int64 { return (at + copyAlign - 1) / copyAlign * copyAlign }
 
 // findCopy looks behind the end of the file for copies of the newest commit's pages. Open makes such a copy before it writes these pages once more: if a crash
-// cuts that off, only the copy has them. findCopy returns the last valid copy, or nil if there is none. A copy counts for the newest commit or a later one,
-// and not for a commit that is marked: then the commit itself is safely on the disk.
+// cuts that off, only the copy has them. findCopy returns the last valid copy, or nil if there is none. Copies begin at multiples of copyAlign, behind the
+// pages of the commit. A copy counts for the newest commit or a later one, and not for a commit that is marked: then the commit itself is safely on the disk.
 // Errors: the error of a failed read.
 func findCopy(f io.ReaderAt, size int64, ms metas) (*commitCopy, error) {
 	var found *commitCopy
@@ -153,8 +154,8 @@ func (c *commitCopy) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // writeCopy writes a copy of parts of the commit with the meta page m behind the end of the file, and behind last, an earlier copy (nil: there is none). If a
-// crash cuts off the work on the pages in their places, findCopy finds them there. It does not sync. f is the file as read through last, and size its size
-// with it. pages has the hashes of the pages as verified. end is the size of the file without copies.
+// crash cuts off the work on the pages in their places, findCopy finds them there. The head is written last: without it the rest is no copy. It does not sync.
+// f is the file as read through last, and size its size with it. pages has the hashes of the pages as verified. end is the size of the file without copies.
 func (j *Journal) writeCopy(f io.ReaderAt, size int64, m meta, parts []part, pages *pageSums, last *commitCopy) (end int64, err error) {
 	h := head{txid: m.txid, nth: 1, size: uint64(size), parts: uint64(len(parts))}
 	if last != nil {

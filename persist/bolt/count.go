@@ -78,8 +78,8 @@ func (t *tally) add(v *slot, n int) {
 }
 
 // rank updates a chunk's places in the two heaps, of the oldest unfinished record and of the earliest due time. A chunk is 64 slots, the small parts of
-// records kept in memory. It must be called after each change of a chunk. While the journal is loaded (until settled) it does nothing: settle ranks all chunks
-// then.
+// records kept in memory. It must be called after each change of a chunk. A chunk without such records is taken out. While the journal is loaded (until
+// settled) it does nothing: settle ranks all chunks then.
 func (s *slots) rank(c *chunk) {
 	switch {
 	case !s.settled:

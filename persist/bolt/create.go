@@ -50,7 +50,7 @@ func (j *Journal) writeImage(f *os.File) error {
 		_, _ = rand.Read(secret[:])
 	}
 	b := image(os.Getpagesize(), id, secret)
-	if j.hooks.write != nil {
+	if j.hooks.write != nil { // of tests
 		if err := j.hooks.write(b, 0); err != nil {
 			return err
 		}
@@ -91,8 +91,9 @@ const (
 	firstTxid  = 2
 )
 
-// image returns the bytes of an empty journal file, as bbolt would write it: two meta pages and a root page with the journal's buckets. The first
-// meta page belongs to the newest commit. The second one carries the mark that this commit is on the disk.
+// image returns the bytes of an empty journal file, as bbolt would write it: two meta pages and a root page with the journal's buckets. The list of free pages
+// is not stored (pgidNone), as in every file of a journal. The first meta page belongs to the newest commit. The second one carries the mark that this commit
+// is on the disk.
 func image(pageSize int, id [idSize]byte, secret [persist.SecretSize]byte) []byte {
 	b, n := make([]byte, imagePages*pageSize), newNames()
 	for i, txid := range [...]uint64{firstTxid, firstTxid - 1} {
@@ -148,8 +149,8 @@ func inlineBucket(page []byte) []byte {
 	return append(make([]byte, pageHeader), page...)
 }
 
-// putMeta writes a meta page in bbolt's format, with its checksum, to the beginning of page. A meta page names the root of a commit's data. id is the
-// number of the page, 0 or 1.
+// putMeta writes a meta page in bbolt's format, with its checksum, to the beginning of page. A meta page names the root of a commit's data. Fields of bbolt
+// that stay zero here are left out. id is the number of the page, 0 or 1.
 func putMeta(page []byte, id uint64, m meta) {
 	n := binary.NativeEndian
 	n.PutUint64(page, id)

@@ -138,7 +138,8 @@ func (d *dues) assign(i int, group uint64) {
 	}
 }
 
-// remove takes the i-th record out of the lists. others reports whether further records are expected; then the memory of the emptied lists is kept.
+// remove takes the i-th record out of the lists. others reports whether further records are expected; then the memory of the emptied lists is kept, but for
+// lists that few chunks have (reasons, groups).
 func (d *dues) remove(i int, others bool) {
 	was := d.at[i]
 	d.at, d.created = slices.Delete(d.at, i, i+1), slices.Delete(d.created, i, i+1)
@@ -161,7 +162,8 @@ func (d *dues) remove(i int, others bool) {
 	}
 }
 
-// changed updates first, the earliest due time, after one due time in the list has changed from was to at. The list has the new value already.
+// changed updates first, the earliest due time, after one due time in the list has changed from was to at. The list has the new value already. Only if the
+// earliest was moved to a later time is the list searched.
 func (d *dues) changed(was, at int64) {
 	if at <= d.first {
 		d.first = at

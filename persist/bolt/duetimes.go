@@ -15,9 +15,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin. Memory has due times in groups, the records of
-// one account and origin; turns sums them up. It has no names: sample finds a record of each group, and name reads account and origin from it. If these are
-// damaged, DueTimes reads all pending records. Leases mean nothing in a journal of one process.
+// DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each origin, and as Next the first one after q.DueBy, if
+// that is set. Memory has due times in groups, the records of one account and origin; turns sums them up. It has no names: sample finds a record of each
+// group, and name reads account and origin from it. If these are damaged, DueTimes reads all pending records. Leases mean nothing in a journal of one process.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if err := j.start(ctx); err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (j *Journal) turns(ctx context.Context, after int64) ([]*turn, error) {
 	return ts.all, nil
 }
 
-// sample takes the queued changes of the turns' samples and begins the transaction to read them in. A turn sums up the pending records of one account
-// and origin; samples are a few of these, of which one is read for its names. again is true if all samples of a turn were forgotten meanwhile: then
+// sample takes the queued changes of the turns' samples and begins the transaction to read them in. A turn sums up the pending records of one account and
+// origin; samples are a few of these, of which one is read for its account and origin. again is true if all samples of a turn were forgotten meanwhile: then
 // the turns must be made anew.
 func (j *Journal) sample(turns []*turn) (v *view, again bool, err error) {
 	j.mu.Lock()
@@ -139,9 +139,8 @@ type turnsOf struct {
 	recent  [64]*turn // of groups asked for before, by bits of the group
 }
 
-// of returns the sums over the pending records of one account and origin (a group, by its hash), and makes them if they are new.
-// seq is a record of the group: a few are kept as samples, from which account and origin are read later. The last groups are
-// found without the map.
+// of returns the sums over the pending records of one account and origin (a group, by its hash), and makes them if they are new. seq is a record of the group:
+// a few are kept as samples, from which account and origin are read later. The last groups are found without the map (recent).
 func (ts *turnsOf) of(group, seq uint64) *turn {
 	// The lowest bit of a group is always 1.
 	place := &ts.recent[group>>1%uint64(len(ts.recent))]

@@ -39,9 +39,9 @@ const (
 	kindProgress
 )
 
-// encodeIntent returns the entry of a new record for the bucket of intents, where each record is kept as it was begun. sealSum completes its checksum once
-// the Seq is known. The body of a request over inlineMax is left out of it, and so is the body of an answer. A used key, what is left of an erased record,
-// gets a short entry of its own form.
+// encodeIntent returns the entry of a new record for the bucket of intents, where each record is kept as it was begun. sealSum completes its checksum once the
+// Seq is known. The body of a request over inlineMax is left out of it, and so is the body of an answer. A used key, what is left of an erased record, gets a
+// short entry of its own form. The size is a bound: one byte for the form, lengths, both parts and the checksum.
 func encodeIntent(r *persist.Record) []byte {
 	if b := encodeUsed(r); b != nil {
 		return b
@@ -111,8 +111,8 @@ func sealSum(b []byte, k kind, seq uint64) uint32 {
 func sumPlace(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
 
 // open checks the first byte and the checksum of an entry of this kind for the record with the number seq. The first byte (the envelope) tells the form: an
-// ordinary entry, or a used key, what is left of an erased record. open returns the payload between them, pointing into b, and the checksum as it is compared
-// and kept in memory.
+// ordinary entry, or a used key, what is left of an erased record. open returns the payload between the first byte and the checksum, pointing into b, and the
+// checksum as it is compared and kept in memory.
 // Errors: persist.ErrCorrupt.
 func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) {
 	if len(b) < 1+sumSize {

@@ -11,8 +11,9 @@ import (
 )
 
 // Erase implements [persist.Eraser]: it replaces a record by rec, the record without texts, under an ID made of digests. rec still has the ID that was read;
-// its fingerprint is gone, and so the caller gives that of the record as fingerprint. Erase fails while somebody still has to hear of the end. Until the
-// commit is durable, memory finds the record by both IDs. Pages of the old entries keep their bytes until they are used again, or Copy writes another file.
+// its fingerprint is gone, and so the caller gives that of the record as fingerprint. Erase fails while somebody still has to hear of the end (slotUnreported:
+// a caller; slotOwed: Config.OnResult). Until the commit is durable, memory finds the record by both IDs. Pages of the old entries keep their bytes until they
+// are used again, or Copy writes another file.
 func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return persist.Record{}, err
@@ -88,8 +89,8 @@ func (j *Journal) findID(id persist.ID, hash uint64, others []uint64) uint64 {
 	return 0
 }
 
-// isOf reports whether a record found by findID has the ID. A used key, what is left of an erased record, has shortened digests: isOf gives it the
-// digests of this ID in full.
+// isOf reports whether a record found by findID has the ID. A used key, what is left of an erased record, has shortened digests: isOf gives it the digests of
+// this ID in full. The ID may be the one that the record had before, or one made of full digests, as an earlier call has returned it.
 func (j *Journal) isOf(rec *persist.Record, id persist.ID) bool {
 	if rec.IsOf(id, j.secret[:]) {
 		return true
@@ -115,7 +116,7 @@ func (j *Journal) isOf(rec *persist.Record, id persist.ID) bool {
 }
 
 // nameListed gives a used key, what is left of an erased record, the full digests of the key and account by which a query has found it. In the file they are
-// shortened. inside is what follows the account of the query: the digests of the scopes inside of it.
+// shortened. inside is what follows the account of the query: the digests of the scopes inside of it, which stay short.
 func (j *Journal) nameListed(q *persist.Query, rec *persist.Record) {
 	if !rec.Erased {
 		return

@@ -81,8 +81,9 @@ func (f facts) readFact(key, value []byte) error {
 	return nil
 }
 
-// Fact implements [persist.Journal]. It returns the value of a named fact. If value is not nil and the present value is old, it writes value first.
-// Writing calls follow one after the other. Error: also persist.ErrInvalid if all facts together would be too long.
+// Fact implements [persist.Journal]. It returns the value of a named fact (a small value of the journal as a whole), nil if there is none. If value is not nil
+// and the present value is old, it writes value first. Writing calls follow one after the other. Error: also persist.ErrInvalid if all facts together would be
+// too long.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if err := cmp.Or(persist.CheckFact(name, value), j.start(ctx)); err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]b
 		j.mu.Unlock()
 		return nil, err
 	}
-	if standing := j.facts[name]; value == nil || !bytes.Equal(standing, old) || bytes.Equal(standing, value) {
+	if standing := j.facts[name]; value == nil || !bytes.Equal(standing, old) || bytes.Equal(standing, value) { // nothing to write
 		j.mu.Unlock()
 		return bytes.Clone(standing), nil
 	}

@@ -41,8 +41,9 @@ const (
 )
 
 // unlockAndAwait waits until the batch b (the changes of one commit) is durable or has failed, and commits it if no other caller does. It returns the error of
-// the commit. One caller at a time commits for all: j.leading says that there is one. A value from wake tells a waiting caller that it is the next to commit;
-// wake is closed once b is over. The caller holds mu; unlockAndAwait unlocks it before it waits.
+// the commit. One caller at a time commits for all: j.leading says that there is one. For changes in b = j.collecting (not yet begun) the caller counts as a
+// waiting one (waiters). A value from wake tells a waiting caller that it is the next to commit; wake is closed once b is over. The caller holds mu;
+// unlockAndAwait unlocks it before it waits.
 func (j *Journal) unlockAndAwait(b *batch) error {
 	// A batch already being committed needs no other committer.
 	lead := false
@@ -76,8 +77,8 @@ func (j *Journal) putLazy(c change, after slot) {
 }
 
 // queueLazy queues a change that no caller waits for, as putLazy does, but waits for a commit if too much is queued. If that commit is not written, the change
-// is queued again, and this is no error. after is the record's slot (the small part kept in memory) after the change. The caller holds mu; queueLazy unlocks
-// it.
+// is queued again, and this is no error. Only one that may or may not be written (ErrUncertain) is. after is the record's slot (the small part kept in memory)
+// after the change. The caller holds mu; queueLazy unlocks it.
 func (j *Journal) queueLazy(c change, after slot) error {
 	j.putLazy(c, after)
 	if len(j.lazy.changes) > lazyMax || j.lazy.bytes > lazyBytesMax {
@@ -92,7 +93,7 @@ func (j *Journal) queueLazy(c change, after slot) error {
 }
 
 // flushLazy is called by the timer. From then on, the next commit takes the changes without a waiting caller. If no commit is under way or about to begin
-// (leading), flushLazy makes it.
+// (leading), flushLazy makes it, on the goroutine of the timer.
 func (j *Journal) flushLazy() {
 	j.mu.Lock()
 	j.lazyDue = true
@@ -115,7 +116,7 @@ func (j *Journal) lead() {
 	// The commit before may have broken the journal while this caller waited.
 	if b.err = j.broken; b.err == nil {
 		j.mu.Unlock()
-		j.place.committing.Lock()
+		j.place.committing.Lock() // nobody compares the file with the one at its path meanwhile
 		err := j.write(b)
 		j.place.committing.Unlock()
 		j.mu.Lock()
@@ -123,7 +124,7 @@ func (j *Journal) lead() {
 	}
 	j.committing = nil
 	j.settle(b)
-	j.waiters.release(b.waiters, joinTime(j.syncTime))
+	j.waiters.release(b.waiters, joinTime(j.syncTime)) // to know if the next commit is to wait for these callers
 	j.pass()
 	wake := b.wake
 	j.mu.Unlock()
@@ -178,9 +179,9 @@ func (j *Journal) waitForJoiners(wait time.Duration) {
 	j.waiters.full = nil
 }
 
-// take makes b the batch (the changes of one commit) that is committed, and an empty batch the one for new changes. Changes without a waiting caller join b if
-// their time has come or there are many. It computes the state entry of the commit as the file will have it: the digest (a sum over all records that finds
-// damage), the number of records and the last Seq. The caller holds mu.
+// take makes b the batch (the changes of one commit) that is committed, and an empty batch the one for new changes; that uses the memory of an earlier batch
+// (spare) if there is one. Changes without a waiting caller join b if their time has come or there are many. It computes the state entry of the commit as the
+// file will have it: the digest (a sum over all records that finds damage), the number of records and the last Seq. The caller holds mu.
 func (j *Journal) take(b *batch) {
 	if j.lazyDue || len(j.lazy.changes) >= lazyJoin {
 		for i := range j.lazy.changes {
@@ -220,8 +221,9 @@ func (j *Journal) pass() {
 	}
 }
 
-// settle brings the memory in line with the end of a commit. After a success the removed and moved records leave the indexes. After ErrUncertain the
-// journal is broken until it is opened again. After any other error nothing was written, and the changes in memory are undone. The caller holds mu.
+// settle brings the memory in line with the end of a commit. After a success the removed records, and the old IDs of moved ones, leave the indexes. After
+// ErrUncertain the journal is broken until it is opened again. After any other error nothing was written, and the changes in memory are undone. The caller
+// holds mu.
 func (j *Journal) settle(b *batch) {
 	switch {
 	case b.err == nil:

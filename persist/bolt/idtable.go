@@ -26,7 +26,8 @@ const (
 	seqMask = 1<<seqBits - 1
 )
 
-// newIDTable returns an empty table from hashes of IDs to records, large enough for about n records without growing.
+// newIDTable returns an empty table from hashes of IDs to records, large enough for about n records without growing: each shard has a quarter more places than
+// records.
 func newIDTable(n uint64) *idTable {
 	t := &idTable{}
 	if each := int(n / uint64(len(t.shards))); each > 0 {
@@ -43,8 +44,8 @@ func (t *idTable) shard(hash uint64) *idShard { return &t.shards[hash>>56] }
 // tagOf returns the tagBits bits of a hash below the highest 8. An entry of the table keeps them.
 func tagOf(hash uint64) uint64 { return hash >> (56 - tagBits) & (1<<tagBits - 1) }
 
-// add enters a record's number (Seq) under the hash of its ID. It must not be there yet, and not be zero, the mark of a free place. A number too large for
-// the compact table goes into an ordinary map.
+// add enters a record's number (Seq) under the hash of its ID. It must not be there yet, and not be zero, the mark of a free place. A number too large for the
+// compact table goes into an ordinary map (far). A shard grows when seven eighths of its places are taken, so that searches stay short.
 func (t *idTable) add(hash, seq uint64) {
 	if seq > seqMask {
 		if t.far == nil {

@@ -49,8 +49,8 @@ func (x *index) remove(hash, seq uint64) {
 	}
 }
 
-// find returns the first record's number (Seq) under a hash, but none of known; 0 if there is no other. If that record is not the wanted one, the caller
-// adds its number to known and asks again.
+// find returns a record's number (Seq) under a hash, but none of known; 0 if there is no other. If that record is not the wanted one, the caller adds its
+// number to known and asks again.
 func (x *index) find(hash uint64, known []uint64) uint64 {
 	seq, ok := x.first[hash]
 	if !ok || !slices.Contains(known, seq) {

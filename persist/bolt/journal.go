@@ -158,8 +158,8 @@ func Open(path string, opts Options) (*Journal, error) {
 	return j, nil
 }
 
-// openJournal is Open; its errors do not have the path yet. The timer for changes without a waiting caller is made here and stopped, so that putLazy
-// only has to set it.
+// openJournal is Open; its errors do not have the path yet. The timer for changes without a waiting caller is made here and stopped, so that putLazy only has
+// to set it. opts.hooks and opts.hashMask are of tests.
 func openJournal(path string, opts Options) (*Journal, error) {
 	if opts.OpenFile == nil {
 		opts.OpenFile = os.OpenFile
@@ -181,7 +181,7 @@ func openJournal(path string, opts Options) (*Journal, error) {
 	if j.place.sameFile = opts.hooks.sameFile; j.place.sameFile == nil { // of tests
 		j.place.sameFile = os.SameFile
 	}
-	j.reset()
+	j.reset() // empty indexes, to be filled from the file
 	j.idle.L = &j.mu
 	if err := j.openFile(opts); err != nil {
 		return nil, err
@@ -200,8 +200,8 @@ func (j *Journal) usable() error {
 	return j.broken
 }
 
-// start is the first check of a method. It returns an error if the journal was never opened, or if ctx has
-// ended. The caller does not hold mu.
+// start is the first check of a method. It returns an error if the journal was never opened (Open makes released), or if ctx has ended. The caller does not
+// hold mu.
 func (j *Journal) start(ctx context.Context) error {
 	if j.released == nil {
 		return j.errClosed()
@@ -248,10 +248,9 @@ func (j *Journal) Flush(ctx context.Context) error {
 	return j.flush()
 }
 
-// flush commits the queued changes, or waits for the commit under way. If a commit is not written, its
-// changes without a waiting caller are queued again, and committed once more. Failed changes beside them,
-// such as a large body on a nearly full disk, are gone by then. The caller holds mu; flush gives it up
-// meanwhile.
+// flush commits the queued changes, or waits for the commit under way. If a commit is not written, its changes without a waiting caller are queued again, and
+// committed once more. So there are two rounds. Failed changes beside them, such as a large body on a nearly full disk, are gone by then. The caller holds mu;
+// flush gives it up meanwhile.
 func (j *Journal) flush() (err error) {
 	for range 2 {
 		switch {
@@ -319,7 +318,7 @@ func (j *Journal) closeFile() error {
 		unlock(j.file)
 		return j.file.Close()
 	}
-	if j.readOnly {
+	if j.readOnly { // bbolt was never opened
 		unlock(j.file)
 		return j.file.Close()
 	}

@@ -64,9 +64,9 @@ func failed(err error) iter.Seq2[persist.Record, error] {
 // nothing is a listing that yields no record.
 func nothing(func(persist.Record, error) bool) {}
 
-// listed yields the records selected by q, page by page, up to the sequence number last. A damaged record
-// comes with its error and the listing goes on; any other error comes last. It is a function of its own and
-// not inlined, so List allocates nothing if there is nothing to list.
+// listed yields the records selected by q, page by page, up to the sequence number last. A damaged record comes with its error and the listing goes on; any
+// other error comes last, after the records read before it. It is a function of its own and not inlined, so List allocates nothing if there is nothing to
+// list.
 //
 //go:noinline
 func (l listing) listed(ctx context.Context) iter.Seq2[persist.Record, error] {
@@ -180,9 +180,9 @@ func (l *listing) read(v *view) error {
 	return nil
 }
 
-// candidates appends to dst the numbers (Seqs) of the records that q may select, ascending: those after after, up to last, until dst is full. It asks an index
-// if there is one for q: by key, or by the fingerprint in q.Unresolved, of records whose end a caller without a key may still have to hear. The records
-// themselves are matched later. The caller holds mu.
+// candidates appends to dst the numbers (Seqs) of the records that q may select, ascending: those after after, up to last, until dst is full (its capacity).
+// It asks an index if there is one for q: by key, or by the fingerprint in q.Unresolved, of records whose end a caller without a key may still have to hear.
+// The records themselves are matched later. The caller holds mu.
 func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64) []uint64 {
 	var list []uint64
 	switch {

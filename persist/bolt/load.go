@@ -51,7 +51,7 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error
 	}
 	// No entry may have a number above the last Seq.
 	s.within = ref{to: bound{seq: st.lastSeq + 1}, bounded: true}
-	if err := j.loadRecords(s, r, min(st.records, uint64(size)/minEntry)); err != nil {
+	if err := j.loadRecords(s, r, min(st.records, uint64(size)/minEntry)); err != nil { // a wrong number must not ask for much memory
 		return err
 	}
 	bodies := st.bodies
@@ -214,7 +214,8 @@ const (
 )
 
 // newLoader starts a goroutine that fills the indexes while the caller reads on. They hand records over in batches: full ones by one channel, and emptied ones
-// back by the other. n is the expected number of records. The caller must call end, also after an error.
+// back by the other. n is the expected number of records. The number of batches is fixed: a reader that is ahead waits. The caller must call end, also after
+// an error.
 func (j *Journal) newLoader(n uint64) *loader {
 	l := &loader{j: j, full: make(chan []loaded, loadBatches), empty: make(chan []loaded, loadBatches), done: make(chan struct{})}
 	for range loadBatches {
@@ -296,7 +297,8 @@ func (l *loader) enter(one loaded) {
 }
 
 // enterLoaded enters a record into the indexes, when a journal is opened. If it has changed since it was begun, its progress was loaded before, and counts in
-// place of the one in the intent. The index of unresolved records has those whose end a caller without a key may still have to hear.
+// place of the one in the intent. Only bodies stored apart can be of either. The index of unresolved records has those whose end a caller without a key may
+// still have to hear.
 func (j *Journal) enterLoaded(l *loaded) {
 	s := l.slot
 	if later, changed := j.slots.get(l.seq); changed {

@@ -13,8 +13,8 @@ import (
 // lockPoll is the time between two tries of a lock held elsewhere.
 const lockPoll = 20 * time.Millisecond
 
-// retryLock calls try until it gets the lock. held tells that somebody else has it, and then another try can help. It gives up with any other error of try,
-// and with persist.ErrLocked when wait is over.
+// retryLock calls try until it gets the lock. held tells that somebody else has it, and then another try can help. It asks again every lockPoll. It gives up
+// with any other error of try, and with persist.ErrLocked when wait is over.
 func retryLock(wait time.Duration, try func() (held bool, err error)) error {
 	for deadline := time.Now().Add(wait); ; {
 		held, err := try()
@@ -34,8 +34,9 @@ func retryLock(wait time.Duration, try func() (held bool, err error)) error {
 // descriptors is the directory of a process's open files, if the system has it.
 const descriptors = "/dev/fd"
 
-// openHere reports whether this process has the file of f open a second time. Then the holder of the file's lock is this process itself, and the
-// error can say so. It returns false if the system has no list of open descriptors.
+// openHere reports whether this process has the file of f open a second time. Then the holder of the file's lock is this process itself, and the error can say
+// so. It looks through the list of open files that some systems have as a directory (descriptors), and leaves out f itself. Without such a list it returns
+// false.
 func openHere(f *os.File) bool {
 	mine, err := f.Stat()
 	entries, listErr := os.ReadDir(descriptors)

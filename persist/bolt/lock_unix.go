@@ -14,7 +14,7 @@ import (
 func lock(f *os.File, wait time.Duration) (releaseForBbolt func() error, err error) {
 	err = retryLock(wait, func() (held bool, err error) {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		return err == syscall.EWOULDBLOCK || err == syscall.EINTR, err
+		return err == syscall.EWOULDBLOCK || err == syscall.EINTR, err // after a signal, too, it is tried again
 	})
 	return func() error { return nil }, err
 }

@@ -44,8 +44,8 @@ func directory(path string) string {
 	return dir
 }
 
-// syncNames makes durable the names leading from path to its file. It is false if the system cannot sync a
-// directory, or does not let this process open one.
+// syncNames makes durable the names leading from path to its file: each symbolic link is a name in a directory of its own. It is false if the system cannot
+// sync a directory, or does not let this process open one.
 // Errors: those of a sync, such as EIO.
 func syncNames(path string) (synced bool, err error) {
 	synced, done := true, map[string]bool{}
@@ -78,8 +78,8 @@ func syncDir(dir string) error {
 // temporary ends the names of files during their creation.
 const temporary = ".tmp"
 
-// removeSecondName removes the temporary name of a file if its creation was cut off after it had its own.
-// Other temporary files are left alone: their owners are unknown.
+// removeSecondName removes the temporary name of a file if its creation was cut off after it had its own. It looks for it beside the file, among the names
+// that create gives. Errors are passed over: a second name does no harm. Other temporary files are left alone: their owners are unknown.
 func removeSecondName(path string, f *os.File) {
 	mine, err := f.Stat()
 	if err != nil || links(mine) < 2 {

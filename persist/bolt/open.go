@@ -23,7 +23,7 @@ func (j *Journal) openFile(opts Options) error {
 	// Another process may move the file, or put another in its place, until it is locked.
 	const triesMax = 5
 	for try := 1; ; try++ {
-		f, err := opts.OpenFile(j.path, os.O_RDWR, 0o600)
+		f, err := opts.OpenFile(j.path, os.O_RDWR, 0o600) // with ReadOnly, too: a commit that a crash left must be ended
 		if errors.Is(err, fs.ErrNotExist) && !opts.ReadOnly {
 			if err = j.create(j.path); err == nil {
 				f, err = opts.OpenFile(j.path, os.O_RDWR, 0o600)
@@ -47,8 +47,8 @@ func (j *Journal) openFile(opts Options) error {
 	}
 }
 
-// openIn locks, checks and loads the file, and only then gives it to bbolt. moved is true if the path led
-// elsewhere once the file was locked.
+// openIn locks, checks and loads the file, and only then gives it to bbolt. moved is true if the path led elsewhere once the file was locked. releaseForBbolt
+// gives up the part of the lock that bbolt takes for itself. j.protected says that the file may not be written to.
 func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 	releaseForBbolt, err := lock(f, opts.LockWait)
 	if errors.Is(err, persist.ErrLocked) && openHere(f) {
@@ -123,7 +123,7 @@ func (j *Journal) giveToBbolt(f *os.File, opts Options, ms metas) error {
 		j.sync = j.dataSync
 	}
 	// A program without locking can have been in the file between the two opens.
-	if now, err := readMetas(f, math.MaxInt64); err != nil || now.newest != ms.newest {
+	if now, err := readMetas(f, math.MaxInt64); err != nil || now.newest != ms.newest { // the size does not matter for meta pages
 		_ = j.db.Close()
 		return fmt.Errorf("%w: it was written to while it was opened", persist.ErrLocked)
 	}

@@ -183,8 +183,8 @@ func (p *commitPages) read(id, size uint64, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// search returns the place of a key in a page read whole: in a leaf the first entry not before it, in a branch the child with its
-// entries.
+// search returns the place of a key in a page read whole: in a leaf the first entry not before it, in a branch the child with its entries, that is the last
+// one whose key is not after it.
 func (p *page) search(key []byte) (at int, err error) {
 	at = sort.Search(p.count, func(i int) bool {
 		e, bad := p.element(i)

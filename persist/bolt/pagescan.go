@@ -77,8 +77,8 @@ func (r *root) trees() []tree {
 	return []tree{{r.intents, seqKeySize}, {r.progress, seqKeySize}, {r.bodies, pieceKeySize}}
 }
 
-// root reads the root page, and returns the places of the journal's buckets. Each bucket must be there once, in bbolt's order, and nothing else may
-// be there.
+// root reads the root page, and returns the places of the journal's buckets. Each bucket must be there once, in bbolt's order, and nothing else may be there
+// but the entry of the commit's state.
 // Errors: persist.ErrCorrupt, also for a bbolt file without a journal.
 func (s *scanner) root() (root, error) {
 	p, err := s.page(s.meta.root)

@@ -32,8 +32,8 @@ func (p *pageSums) sum(b []byte) uint64 { return maphash.Bytes(p.seed, b) }
 // add notes the hash and the size of a page that was just read and verified.
 func (p *pageSums) add(id uint64, b []byte) { p.sums[id] = pageSum{p.sum(b), len(b)} }
 
-// without removes the pages that the commit of the meta page m also has. The rest are the pages of the newest commit alone. If the other commit is
-// damaged, it removes none.
+// without removes the pages that the commit of the meta page m also has. The rest are the pages of the newest commit alone. If the other commit is damaged, it
+// removes none, and returns an error that matches persist.ErrCorrupt; other errors are those of reading.
 func (p *pageSums) without(f io.ReaderAt, size int64, m meta) error {
 	s, err := newScanner(f, size, m)
 	if err != nil {
@@ -55,7 +55,8 @@ func (p *pageSums) without(f io.ReaderAt, size int64, m meta) error {
 // part is a part of the file, in whole pages.
 type part struct{ at, size int64 }
 
-// parts returns the places in the file of the noted pages and of the meta page m of their commit, in the order of the file.
+// parts returns the places in the file of the noted pages and of the meta page m of their commit (it is page 0 or 1, by the parity of the commit's number), in
+// the order of the file.
 func (p *pageSums) parts(m meta, pageSize int) []part {
 	all := []part{{int64(m.txid%2) * int64(pageSize), int64(pageSize)}}
 	for _, id := range slices.Sorted(maps.Keys(p.sums)) {

@@ -75,15 +75,16 @@ func (p *place) look() error {
 	return p.compare(there)
 }
 
-// gone returns an error that matches persist.ErrGone: the file is not at its path any more, for this reason.
+// gone returns an error that matches persist.ErrGone: the file is not at its path any more, for this reason. It forgets what was known of a file at the path
+// that may be a copy.
 func (p *place) gone(reason string) error {
 	p.other, p.shown = nil, false
 	return fmt.Errorf("%w: %s", persist.ErrGone, reason)
 }
 
-// compare compares the open file with another one at the path. Some systems show one file as two, as overlays do. Then both have the same commits. A backup
-// has the journal's id, too, but lacks the last commits. A copy made after the last commit lacks the next one: so p.seen notes the newest commit, and p.shown
-// is set once both files have a later one.
+// compare compares the open file with another one at the path. Some systems show one file as two, as overlays do. Then both have the same commits, and this is
+// no error. A backup has the journal's id, too, but lacks the last commits. A copy made after the last commit lacks the next one: so p.seen notes the newest
+// commit, and p.shown is set once both files have a later one.
 func (p *place) compare(there fs.FileInfo) error {
 	same, newest := p.sameCommit()
 	switch {
@@ -97,8 +98,8 @@ func (p *place) compare(there fs.FileInfo) error {
 	return nil
 }
 
-// sameCommit reports whether the file at the path has this journal's id and the newest commit of the open file. newest is the proof of that commit, its
-// number and state. It waits for the commit under way.
+// sameCommit reports whether the file at the path has this journal's id and the newest commit of the open file. newest is the proof of that commit, its number
+// and state. It waits for the commit under way, since a file in the middle of one cannot be compared.
 func (p *place) sameCommit() (same bool, newest proof) {
 	f, err := os.Open(p.path)
 	if err != nil {

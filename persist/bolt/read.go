@@ -26,7 +26,8 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	return j.lookup(id)
 }
 
-// lookup reads the record of an ID, as it is now: with its queued changes, and after a Forget under way.
+// lookup reads the record of an ID, as it is now: with its queued changes, and after a Forget under way. Memory knows only a hash of the ID: a record found by
+// it may have another ID, and then the next one is looked at.
 // Errors: persist.ErrNotFound, persist.ErrCorrupt, and those of usable.
 func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
 	hash := j.hash.id(id.Account, id.Key)
@@ -106,8 +107,9 @@ type view struct {
 }
 
 // view begins a read transaction, with readers of the buckets of intents (records as they were begun), progress (their changed parts) and bodies. It sees the
-// file as the last commit has left it, synced or not; changes that are queued or being written must be laid over it (overlay). If another program has
-// overwritten the file, the journal is broken from then on. The caller holds mu, and must call end.
+// file as the last commit has left it, synced or not; changes that are queued or being written must be laid over it (overlay). A journal open for reading only
+// has no bbolt, and reads its own pages. If another program has overwritten the file, the journal is broken from then on. The caller holds mu, and must call
+// end.
 func (j *Journal) view() (v *view, err error) {
 	if j.readOnly {
 		return j.pages.view(), nil
@@ -117,7 +119,7 @@ func (j *Journal) view() (v *view, err error) {
 			err = j.wrap(fmt.Errorf("%w: %v", persist.ErrCorrupt, p))
 		}
 	}()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an unreadable page of the mapped file is a panic then
 	tx, err := j.beginRead()
 	if err != nil {
 		return nil, err
@@ -163,7 +165,7 @@ func (p *commitPages) view() *view {
 	}
 }
 
-// end ends the transaction. Data returned by it must not be used any more.
+// end ends the transaction. Data returned by it must not be used any more. A view of a journal that is open for reading only has no transaction.
 func (v *view) end() {
 	if v.tx != nil {
 		_ = v.tx.Rollback()
@@ -215,7 +217,7 @@ func (t *sequentialReader) place(from uint64, key, value []byte, err error) {
 }
 
 // queued reports whether some change of a record is not in the file yet, or may not be. There are three queues: the commit under way, the next one, and the
-// changes that no caller waits for (lazy). The caller holds mu.
+// changes that no caller waits for (lazy). A lazy change can be in any of them. The caller holds mu.
 func (j *Journal) queued(seq uint64) bool {
 	return j.committing != nil && j.committing.get(seq) != nil || j.collecting.get(seq) != nil || j.lazy.get(seq) != nil
 }
@@ -241,8 +243,8 @@ func (j *Journal) wrap(err error) error {
 }
 
 // readMatch reads one record in a transaction, with its queued changes (o) on top. A record has two encoded parts, the intent (frozen by Begin) and the
-// progress (changeable). With a q, it reads only as far as needed to decide if q selects the record; matches is false if not. The record is the caller's:
-// nothing of it points into the file.
+// progress (changeable). With a q, it reads only as far as needed to decide if q selects the record; matches is false if not, and true without a q. The record
+// is the caller's: nothing of it points into the file.
 //
 // Errors: persist.ErrCorrupt, also for damage on which bbolt panics, and for an unreadable page.
 func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.Record, matches bool, err error) {
@@ -251,7 +253,7 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 			err = fmt.Errorf("%w: record %d: %v", persist.ErrCorrupt, seq, p)
 		}
 	}()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an unreadable page of the mapped file is a panic then
 	entry, err := v.entry(seq, o)
 	if err != nil {
 		return persist.Record{}, false, err
@@ -347,7 +349,7 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	// Only the fields used by Match.
+	// Only the fields used by Match. A field that q does not ask for stays empty, and matches.
 	head := persist.Record{Seq: seq, State: f.State, Unreported: f.Unreported, NextAttempt: f.NextAttempt, OwedFrom: f.OwedFrom, Generated: i.Generated, Fingerprint: i.Fingerprint}
 	if !q.AllAccounts {
 		head.Account = string(i.Account)

@@ -47,8 +47,8 @@ type foundRecord struct {
 }
 
 // findEach finds the records of these IDs in memory, with their queued changes (overlay), and begins the transaction to read them in. found may have more
-// records than IDs, since a hash can be that of another ID: the reader compares. Records that can be read only after a commit under way are left out. The
-// view, the means to read the records, is nil if there is nothing to read.
+// records than IDs, since a hash can be that of another ID: the reader compares. Records that can be read only after a commit under way are left out. All are
+// taken under one hold of mu, so that they are of one moment. The view, the means to read the records, is nil if there is nothing to read.
 func (j *Journal) findEach(ids []persist.ID) (found []foundRecord, v *view, err error) {
 	hashes := make([]uint64, len(ids))
 	for i, id := range ids {

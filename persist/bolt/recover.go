@@ -73,12 +73,11 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	return metas{newest: ms.older}, j.makeNewest(ms.older.txid)
 }
 
-// complete makes the newest commit durable and then marks it. The commit is whole and has no mark yet. c is
-// the copy through which f shows it, or nil.
+// complete makes the newest commit durable and then marks it. The commit is whole and has no mark yet. If a later commit was begun, this one is on the disk:
+// then only the other meta page is written over, and the mark set. c is the copy through which f shows it, or nil.
 //
-// A sync is not enough after a failed one. Linux then takes the pages for clean although the disk does not
-// have them, and a later sync writes nothing. See the manual page fsync(2), and the mailing list
-// pgsql-hackers in spring 2018. So the pages are written once more, as they were verified.
+// A sync is not enough after a failed one. Linux then takes the pages for clean although the disk does not have them, and a later sync writes nothing. See the
+// manual page fsync(2), and the mailing list pgsql-hackers in spring 2018. So the pages are written once more, as they were verified.
 func (j *Journal) complete(f io.ReaderAt, size int64, ms metas, pages *pageSums, c *commitCopy) error {
 	if !ms.follows() { // a later commit was begun, so this one is on the disk
 		return j.makeNewest(ms.newest.txid)

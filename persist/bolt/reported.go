@@ -32,9 +32,9 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	}
 }
 
-// MarkDelivered implements [persist.Results]: the state of the record at this revision was handed to Config.OnResult, and OwedFrom is cleared. It
-// returns false if the record has another revision, or owes nothing. For a final record the change waits in the queue, as that of a Finish does; for
-// a held one the call returns when it is durable.
+// MarkDelivered implements [persist.Results]: the state of the record at this revision was handed to Config.OnResult, and OwedFrom is cleared. It returns
+// false if the record has another revision, has gone, or owes nothing. For a final record the change waits in the queue, as that of a Finish does; for a held
+// one the call returns when it is durable.
 func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return false, err

@@ -97,7 +97,7 @@ type slots struct {
 	settled bool
 }
 
-// newSlots returns a set without slots, ready for the loading of a journal.
+// newSlots returns a set without slots, ready for the loading of a journal (see settle).
 func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}, tally: newTally()} }
 
 // get returns the slot of a record: all that memory has of it. found is false if there is no such record. The upper bits of a Seq choose the chunk, the lower
@@ -183,8 +183,8 @@ func (s *slots) settle() {
 	}
 }
 
-// remove takes a record out of memory, and out of all sums and orders over the records: the digest that finds damage, the counts, and the heaps by age and
-// due time. It does nothing if the record is not there.
+// remove takes a record out of memory, and out of all sums and orders over the records: the digest that finds damage, the counts, and the heaps by age and due
+// time. A chunk (64 neighbouring records) without records goes, too. It does nothing if the record is not there.
 func (s *slots) remove(seq uint64) {
 	c := s.chunks[seq>>6]
 	if c == nil || c.used&(1<<(seq&63)) == 0 {
@@ -222,8 +222,8 @@ type which struct {
 	by      int64 // dueAt of the time of this bound
 }
 
-// next appends to dst the numbers (Seqs) of the records of the wanted kinds, ascending: those after after, up to last, until dst is full (its
-// capacity is the wanted number). An empty result means that there are no more.
+// next appends to dst the numbers (Seqs) of the records of the wanted kinds, ascending, without a look at the slots themselves: those after after, up to last,
+// until dst is full (its capacity is the wanted number). An empty result means that there are no more.
 func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
 	from := after + 1
 	i, _ := slices.BinarySearch(s.order, from>>6)

@@ -32,7 +32,7 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if left <= 0 {
 		left = 10_000
 	}
-	// Records finished before the call are looked at in the file.
+	// Records finished before the call are looked at in the file: their ends must not be queued any more.
 	if err := j.Flush(ctx); err != nil {
 		return 0, err
 	}
@@ -65,9 +65,9 @@ type decision struct {
 }
 
 // decide reads the next final records with a number (Seq) above after, at most sweepMax, and decides about each: delete it, make a tombstone of it (its key is
-// remembered, its content goes), or leave it. w has the kinds of records to look at. It returns the numbers it has looked at, and the changes to be made; the
-// last number is the place to go on from. It looks only at the file: a record finished since is left to the next Sweep. A damaged record stays, for a person
-// to look at.
+// remembered, its content goes), or leave it. w has the kinds of records to look at. It ends earlier after some records with large bodies (sweepOutsideMax).
+// It returns the numbers it has looked at, and the changes to be made; the last number is the place to go on from. It looks only at the file: a record
+// finished since is left to the next Sweep. A damaged record stays, for a person to look at.
 func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time) ([]uint64, []decision, error) {
 	j.mu.Lock()
 	if err := j.usable(); err != nil {
@@ -123,7 +123,7 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 			err = fmt.Errorf("%w: record %d: %v", persist.ErrCorrupt, seq, p)
 		}
 	}()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an unreadable page of the mapped file is a panic then
 	entry, err := view.entry(seq, &overlay{}) // nothing of it is queued
 	if err != nil {
 		return decision{}, false, err
@@ -176,7 +176,7 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 
 // decideStrip returns the change that makes a tombstone of a record (its key is remembered, its content goes), or takes the text out of a tombstone. c names
 // the record, and has its slot in memory before the change. An erased record gets another ID, and is found by both until the commit, as in Erase. If it packs
-// (MayPack), reduce then makes a used key of it: an entry of a few dozen bytes.
+// (MayPack: nothing in it needs more room), reduce then makes a used key of it: an entry of a few dozen bytes.
 func (j *Journal) decideStrip(rec persist.Record, c change, l *persist.Limits, now time.Time) decision {
 	erased, packs, wireKey, key := rec.Erased, usedkey.MayPack(&rec), rec.WireKey, rec.Key
 	l.Strip(&rec, now, j.secret[:])
@@ -214,7 +214,8 @@ func (j *Journal) decideUsed(entry []byte, seq uint64, before slot, l *persist.L
 }
 
 // decideRequest decides about a record that may lose its request before its answer: decideOne calls it instead of deciding itself. It reads the whole record,
-// since the answer stays and is written again. before is the record's slot in memory as it was read. changes is false if the record stays as it is.
+// since the answer stays, and is written again in one new entry with the rest. before is the record's slot in memory as it was read. changes is false if the
+// record stays as it is.
 func (j *Journal) decideRequest(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
 	rec, _, err := view.readMatch(seq, &overlay{}, nil)
 	if err != nil {
@@ -248,8 +249,8 @@ func (j *Journal) move(c *change, account string) {
 	j.erases, j.collecting.moved = true, true
 }
 
-// applyDecisions queues the changes that a sweep has decided, waits for the commit, and returns their number. It leaves out records that another
-// Sweep or a MarkReported has changed meanwhile.
+// applyDecisions queues the changes that a sweep has decided, waits for the commit, and returns their number. After an error that is 0: nothing was written,
+// or nobody knows. It leaves out records that another Sweep or a MarkReported has changed meanwhile.
 func (j *Journal) applyDecisions(decisions []decision) (int, error) {
 	if len(decisions) == 0 {
 		return 0, nil

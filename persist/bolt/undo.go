@@ -2,8 +2,9 @@ package bolt
 
 import "slices"
 
-// undo takes back, in memory, a batch that was certainly not written, and all changes queued after it: they may rest on it. Changes that no caller waits for
-// (lazy) are queued again if they still fit; after is the slot that they have left in memory. The caller holds mu.
+// undo takes back, in memory, a batch that was certainly not written, and all changes queued after it: they may rest on it. The callers of the others get the
+// error of b. Changes that no caller waits for (lazy) are queued again if they still fit; after is the slot that they have left in memory. The caller holds
+// mu.
 func (j *Journal) undo(b *batch) {
 	next := j.collecting
 	j.collecting = &batch{queue: newQueue()}

@@ -82,7 +82,8 @@ func cutNames(account, key string) (shortAccount, shortKey string) {
 }
 
 // reduce turns a record that a sweep has just erased into a used key: digests of its key and account, with its state, in a few dozen bytes. wireKey and key
-// are those that it had. It returns false, and changes nothing, if the record has more than a used key can hold: then it is kept as an erased record.
+// are those that it had. It returns false, and changes nothing, if the record has more than a used key can hold (it is encoded and decoded to find that out):
+// then it is kept as an erased record.
 func reduce(rec *persist.Record, wireKey, key string) bool {
 	left := persist.Record{ID: rec.ID, Seq: rec.Seq, Revision: rec.Revision, State: rec.State, Finished: time.Unix(0, rec.Finished.UnixNano()).UTC(), KeepKey: rec.KeepKey}
 	if rec.SealedEnd == "" { // else the seal is checked by the digests, and they stay whole

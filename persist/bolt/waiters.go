@@ -16,7 +16,7 @@ type waiters struct {
 	full  chan struct{} // closed when as many wait again, if a commit waits for this
 }
 
-// join counts one more waiting caller. If as many wait now as when the last commit ended, it notes how long that took, and wakes a commit that waits
+// join counts one more waiting caller. If as many wait now as when the last commit ended, it notes how long that took (back), and wakes a commit that waits
 // for it.
 func (w *waiters) join() {
 	w.now++

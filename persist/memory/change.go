@@ -40,8 +40,8 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	return rec, nil
 }
 
-// change replaces the progress, the changeable part, of the record that find returns, and increases rec's revision. rec must not differ in what Begin
-// has frozen. Of both SendUntil the later stays, and is in rec.
+// change replaces the progress, the changeable part, of the record that find returns (current: an unfinished one, or ended), and increases rec's revision. rec
+// must not differ in what Begin has frozen. Of both SendUntil the later stays, and is in rec.
 // Errors: those of find, and persist.ErrInvalid.
 func (j *Journal) change(rec *persist.Record, find func(*persist.Record) (*entry, error)) error {
 	next := *rec
@@ -86,7 +86,8 @@ func (j *Journal) replace(e *entry, rec *persist.Record, progress []byte) {
 	j.tally.count(e, rec.HoldReason)
 }
 
-// Assign implements [persist.Journal]: it gives a record to another account, and so another ID. It fails if that account has a record of the key.
+// Assign implements [persist.Journal]: it gives a record to another account, and so another ID. It fails if that account has a record of the key, or if the
+// record has changed since it was read.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return persist.Record{}, err

@@ -22,7 +22,7 @@ func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 	return now(), nil
 }
 
-// now returns the wall clock alone, as it would be read by another process.
+// now returns the wall clock alone (Round drops the monotonic clock), as it would be read by another process.
 func now() time.Time { return time.Now().Round(0) }
 
 // Claim implements [persist.Claimer]: it gives up to n due records to owner, for the time of a lease. It looks at every unfinished record.
@@ -39,7 +39,7 @@ func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string
 	})
 }
 
-// claim gives up to n pending records, due and without a lasting lease, to owner for the time of lease. Those due for longest come first. If mark is
+// claim gives up to n pending records, due and without a lease that still lasts, to owner for the time of lease. Those due for longest come first. If mark is
 // not nil, it is called with each record that may be sent at once, and changes it to say so (ClaimToSend).
 func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, mark func(rec *persist.Record, now time.Time)) ([]persist.Record, time.Time, error) {
 	if err := ctx.Err(); err != nil {
@@ -113,7 +113,8 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 }
 
 // DueTimes implements [persist.DueTimes]: the first due time of the pending records of each origin with the same needs (the requirements on a client). Next is
-// the first one after q.DueBy. It looks at every record, as a listing does: this journal is for tests.
+// the first one after q.DueBy. A record with a lease that lasts is left out: another claimer has it. It looks at every record, as a listing does: this journal
+// is for tests.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (j *Journal) rename(e *entry, rec *persist.Record) {
 	e.fingerprint = [32]byte(rec.Fingerprint)
 }
 
-// find returns the entry of an ID, or nil. An erased record is found by the ID that it had before, too. The caller holds mu.
+// find returns the entry of an ID, or nil. An erased record is found by the ID that it had before, too (j.erased: there may be one). The caller holds mu.
 func (j *Journal) find(id persist.ID) *entry {
 	e := j.byID[id]
 	if e == nil && j.erased {

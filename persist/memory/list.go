@@ -61,7 +61,7 @@ func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter
 }
 
 // page returns the records that q selects among the next step entries after a number (Seq). next is the number to go on from. last is the highest number of
-// the listing, and next is last when the listing is done.
+// the listing, and next is last when the listing is done. An erased record has digests for an ID: it is looked for by these, too.
 func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64) (found []persist.Record, next uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err

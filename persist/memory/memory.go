@@ -111,7 +111,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	j.seq++
 	rec.Seq, e.seq = j.seq, j.seq
 	j.byID[e.id] = e
-	j.erased = j.erased || rec.Erased // in a copy
+	j.erased = j.erased || rec.Erased // only the copy of a journal begins erased records
 	j.order = append(j.order, e)
 	j.link(e)
 	j.noteOwed(e)
@@ -132,8 +132,8 @@ func sized(scratch *[scratchMax]byte, size int) []byte {
 	return scratch[:0]
 }
 
-// begin encodes a whole record into the entry: that of a new record, or one that loses its request. If the record is small, both parts of it (intent, as it
-// was begun, and progress, the changeable part) lie in the entry's own array.
+// begin encodes a whole record into the entry: that of a new record, or one that loses its request or gets another account or ID. If the record is small, both
+// parts of it (intent, as it was begun, and progress, the changeable part) lie in the entry's own array.
 func (e *entry) begin(rec *persist.Record) {
 	var scratch [scratchMax]byte
 	b := sized(&scratch, codec.IntentSize(rec, codec.Inline)+codec.ProgressSize(rec, codec.Inline))

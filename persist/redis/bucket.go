@@ -65,8 +65,8 @@ const (
 	idSize      = keyHash + accountHash
 )
 
-// idOf returns the name of a record in its bucket: the hash of the key, then a part of the account's hash. So the
-// records of one key lie beside each other, of all accounts.
+// idOf returns the name of a record in its bucket: the hash of the key, then a part of the account's hash. So the records of one key lie beside each other, of
+// all accounts, and in one bucket.
 func idOf(id persist.ID) string {
 	account := sha256.Sum256([]byte(id.Account))
 	return hashOf(id.Key) + string(account[:accountHash])

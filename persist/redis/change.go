@@ -60,7 +60,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		n, err := numberAt(rest, 0)
 		existing = rec
 		existing.Seq, existing.Revision = b.seqOf(n), 1
-		j.met(n)
+		j.met(n) // the next record of this process gets a higher number
 		return err
 	})
 	if errors.Is(err, persist.ErrUncertain) {

@@ -158,13 +158,14 @@ func (c *claiming) take(ctx context.Context, refs []ref) error {
 	return err
 }
 
-// free reports whether the record, as it was read, can be claimed: the query selects it, it is pending and due, and nobody has a lease of it.
+// free reports whether the record, as it was read, can be claimed: the query selects it, it is pending and due, and nobody has a lease of it, the claimer
+// neither.
 func (c *claiming) free(rec *persist.Record) bool {
 	return rec.State == persist.StatePending && !rec.NextAttempt.After(c.now) && !rec.Leased("", c.now) && c.q.Match(rec)
 }
 
-// lease writes the lease into those records of the chunk (just read) that have not changed since they were read, by one script for each bucket (a part of the
-// journal). ours has the ids of the records that this claim now has.
+// lease writes the lease into those records of the chunk (just read) that have not changed since they were read (by number and revision), by one script for
+// each bucket (a part of the journal). ours has the ids of the records that this claim now has.
 func (c *claiming) lease(ctx context.Context, chunk []found) (ours map[string]bool, err error) {
 	begin := append(append(seconds(c.now), c.owner), seconds(c.until)...)
 	parts := byBucket{}

@@ -97,8 +97,8 @@ func (e *entry) encode(rec *persist.Record) {
 	e.progress = codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
 }
 
-// token returns the random token of this write, out of the head, where it follows two numbers of 8 bytes. After a lost answer, the writer finds by it whether
-// the record has its own write.
+// token returns the random token of this write, out of the head, where it follows two numbers of 8 bytes (the record's number and revision). After a lost
+// answer, the writer finds by it whether the record has its own write.
 func (e *entry) token() []byte { return e.head[16 : 16+tokenSize] }
 
 // record decodes the entry, and checks its bodies against their lengths and checksums: intent has those of the request, progress those of the answer. The

@@ -216,7 +216,7 @@ func (j *Journal) Close() error {
 	if j.client == nil { // it was never opened
 		return nil
 	}
-	j.wakes.Close()
+	j.wakes.Close() // no notification is sent or heard any more
 	j.mu.Lock()
 	was := j.shut
 	j.shut = true

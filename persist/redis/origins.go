@@ -108,7 +108,7 @@ func (j *Journal) linesOf(ctx context.Context, q *persist.Query, now time.Time) 
 	seen := map[string]bool{}
 	for _, t := range turns {
 		key := t.bucket.keys[origins]
-		if seen[key+t.group] {
+		if seen[key+t.group] { // a group can have several turns
 			continue
 		}
 		seen[key+t.group] = true

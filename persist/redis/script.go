@@ -60,8 +60,8 @@ func split(cmd *goredis.Cmd) (word string, rest []any, err error) {
 	return word, answer[1:], nil
 }
 
-// runEach runs a script on each of the buckets, on all at once, and returns each answer without its first word. It may
-// run twice on any of them, so the script must do no harm then.
+// runEach runs a script on each of the buckets, on all at once, and returns each answer without its first word. A server that does not know the script by its
+// hash (NOSCRIPT) gets its text, all buckets again. So it may run twice on any of them, and must do no harm then.
 func (j *Journal) runEach(ctx context.Context, s script, buckets []*bucket, args func(i int) []any) (rests [][]any, err error) {
 	if len(buckets) == 0 {
 		return nil, nil
@@ -112,7 +112,7 @@ func numberAt(answer []any, at int) (uint64, error) {
 	return 0, fmt.Errorf("an answer without a number: %v", answer)
 }
 
-// bytesOf returns a string in an answer of Redis as bytes; nil if the value is absent.
+// bytesOf returns a string in an answer of Redis as bytes; nil if the value is absent, or no string.
 func bytesOf(v any) []byte {
 	s, ok := v.(string)
 	if !ok {

@@ -42,8 +42,8 @@ const (
 	none                  // nothing was sent, or the server has done nothing and tells the reason
 )
 
-// effectOf tells by the error of a call what effect its write may have had. none: certainly none. again: none, and another try may succeed. broken: the
-// script ended in its middle, perhaps after a part of its writes. inDoubt: that is not known.
+// effectOf tells by the error of a call what effect its write may have had. none: certainly none, such as a call without a connection. again: none, and
+// another try may succeed. broken: the script ended in its middle, perhaps after a part of its writes. inDoubt: that is not known.
 func effectOf(err error) effect {
 	var answered goredis.Error
 	var network *net.OpError
@@ -130,7 +130,8 @@ func (j *Journal) write(ctx context.Context, patient bool, write func(ctx contex
 	return j.repeat(ctx, context.WithoutCancel(ctx), patient, write)
 }
 
-// read makes a read, and makes it again if the connection fails. It ends with ctx, or at the time limit of a call.
+// read makes a read, and makes it again if the connection fails. It ends with ctx, or at the time limit of a call. Once ctx has ended the error is that of
+// ctx, but for an answer of Redis that is final (isOwn).
 func (j *Journal) read(ctx context.Context, query func(ctx context.Context) error) error {
 	_, err := j.repeat(ctx, ctx, false, func(ctx context.Context, _ bool) error { return query(ctx) })
 	if ctx.Err() != nil && err != nil && !isOwn(err) {
@@ -183,7 +184,8 @@ func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx
 }
 
 // try makes the write once, in a part of the limit of a call, and tells the effect that it may have had, beside its error. repeated: an earlier try may have
-// taken effect. If the caller leaves (ctx ends) before there is a connection, nothing is left of the write, unless an earlier try is in doubt.
+// taken effect. If the caller leaves (ctx ends) before there is a connection, nothing is left of the write, unless an earlier try is in doubt: then the end of
+// ctx is ignored, so that the doubt can be settled.
 func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, bool) error) (effect, error) {
 	short, cancel := context.WithTimeout(limited, j.limit/triesInLimit)
 	defer cancel()

@@ -9,7 +9,8 @@ import (
 // sizeSamples is the number of fields of a key in the server's estimate of its size.
 const sizeSamples = 50
 
-// Size returns the bytes of memory of the journal's keys, as the server estimates them from some fields of each. It reads no record.
+// Size returns the bytes of memory of the journal's keys, as the server estimates them from some fields of each. It reads no record. A key that is not there
+// counts nothing.
 // Errors: ErrClosed, the context's, or the server's.
 func (j *Journal) Size(ctx context.Context) (bytes int64, err error) {
 	if err := j.opened(); err != nil {

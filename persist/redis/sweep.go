@@ -119,7 +119,8 @@ func (s *sweeping) places(ctx context.Context, from shelf, passed []int) ([][]st
 	return places, err
 }
 
-// step applies the limits to the records ids of one bucket, in one script. It returns the number of changed records. A damaged record stays as it is.
+// step applies the limits to the records ids of one bucket, in one script. It returns the number of changed records: the script leaves out those that have
+// changed since they were read. A damaged record stays as it is.
 func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed int, err error) {
 	refs := make([]ref, len(ids))
 	for i, id := range ids {

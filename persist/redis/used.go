@@ -19,7 +19,7 @@ import (
 // usedHead is the length of the head of a used key without the packed part.
 const usedHead = 8 + 8 + tokenSize + 1 + 1 + 1
 
-// isUsed reports whether the entry is that of a used key, the rest of an erased record.
+// isUsed reports whether the entry is that of a used key, the rest of an erased record. Byte 33 of a head has the flags.
 func (e *entry) isUsed() bool { return len(e.head) >= usedHead && e.head[33]&flagUsed != 0 }
 
 // pack turns the entry of an erased record into that of a used key: little more than that the key was used. It keeps the beginning of the head, with the mark
@@ -77,7 +77,7 @@ func (e *entry) unpack(b *bucket, rec *persist.Record) (outer []byte, err error)
 func signed(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
 // usedID returns the ID of a used key (the rest of an erased record), made of its id, its place in the bucket. Its account and key are gone. The unnamed
-// account stays unnamed.
+// account (its hash is that of the empty text) stays unnamed.
 func usedID(id string) persist.ID {
 	made := persist.ID{Key: usedkey.Prefix + hex.EncodeToString([]byte(id[:keyHash]))}
 	if unnamed := sha256.Sum256(nil); id[keyHash:] != string(unnamed[:accountHash]) {

@@ -78,8 +78,7 @@ func (k *key) endStream(vector, in []byte) []byte {
 	return out
 }
 
-// isEnd reports whether a sealed (encrypted) record keeps only its end: key and request were erased, and the encrypted end is
-// left.
+// isEnd reports whether a sealed (encrypted) record keeps only its end: key and request were erased, and the encrypted end is left. It does not name its key.
 func isEnd(sealed *persist.Record) bool { return sealed.Erased && sealed.SealedEnd != "" }
 
 // openEnd returns the record of which only its sealed end is left, once it is proved to be the one sealed for its ID. SealedEnd is a MAC (endMAC bytes), then

@@ -10,8 +10,9 @@ import (
 
 // Erase implements [persist.Eraser]: it replaces an ended record in the journal below by rec, its erased form without the texts that name a person. rec still
 // has the ID that was read, and fingerprint is that of the record as it was read. The erased form is sealed anew, with nothing of the old parts, for the new
-// ID: a sealed part belongs to its ID. Under a HashKey the new ID is made of the hash of the key. The journal below must be an Eraser. It compares the value
-// in the place of the fingerprint, made by the key of the record's Begin: each key is tried, until it is not ErrInvalid.
+// ID: a sealed part belongs to its ID. Under a HashKey the new ID is made of the hash of the key. A record that was begun in clear is erased in clear, if the
+// sealer accepts such records (plain). The journal below must be an Eraser. It compares the value in the place of the fingerprint, made by the key of the
+// record's Begin: each key is tried, until it is not ErrInvalid.
 func (j *journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	below, can := persist.As[persist.Eraser](j.Journal)
 	if !can {

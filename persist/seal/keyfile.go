@@ -29,7 +29,7 @@ func ReadFile(name string) (Config, error) {
 	if err != nil {
 		var inner *fs.PathError
 		if errors.As(err, &inner) {
-			err = inner.Err
+			err = inner.Err // without the path, which is added below
 		}
 		return Config{}, fmt.Errorf("key file %s: %w", name, err)
 	}

@@ -72,7 +72,7 @@ func (h *head) advance() {
 }
 
 // merge yields the records of several listings as one, ordered by their numbers (Seq). An error comes as soon as it is met. It ends the listing if it is not
-// about one record.
+// about one record (OfOneRecord): a listing cannot be read on then.
 func merge(lists []iter.Seq2[persist.Record, error]) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		var heads []*head

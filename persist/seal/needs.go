@@ -27,7 +27,8 @@ func (k *key) needsKeys() (both []byte, err error) {
 	return hkdf.Expand(sha256.New, k.root, "needs", 2*needsKeySize)
 }
 
-// hide encrypts the text of a record's needs, the requirements on its clients. Equal texts give equal results, so that needs can be compared.
+// hide encrypts the text of a record's needs, the requirements on its clients. The start value of the encryption is a MAC of the text, and stands before the
+// result: so equal texts give equal results, and needs can be compared.
 func (k *key) hide(text string) string {
 	vector := mac(k.needs[:needsKeySize], []byte(text))[:needsVector]
 	return base64.RawURLEncoding.EncodeToString(append(vector, k.needsStream(vector, []byte(text))...))

@@ -110,8 +110,8 @@ func (k Key) valid() error {
 	return nil
 }
 
-// derive derives the keys for each purpose by HKDF (RFC 5869). One secret with two ids gives two different keys: a listing asks for the values of
-// each key, and must not find a record twice.
+// derive derives the keys for each purpose by HKDF (RFC 5869). fingerprint is for digests of requests, check tells two keys of one id apart, needs and end
+// encrypt texts of their own. One secret with two ids gives two different keys: a listing asks for the values of each key, and must not find a record twice.
 func (k Key) derive() (*key, error) {
 	root, err := hkdf.Extract(sha256.New, k.Secret, []byte("oncehttp seal v1 "+k.ID))
 	if err != nil {
@@ -146,8 +146,8 @@ func (s *Sealer) find(id string) *key {
 // tells nothing of the request.
 func (k *key) index(fingerprint []byte) []byte { return mac(k.fingerprint, fingerprint) }
 
-// indexes returns all values under which a record with this fingerprint may be found: one for each key, the value of new records first. Records in
-// clear have the fingerprint itself.
+// indexes returns all values under which a record with this fingerprint may be found: one for each key, the value of new records first. Records in clear, if
+// the sealer accepts them (plain), have the fingerprint itself.
 func (s *Sealer) indexes(fingerprint []byte) [][]byte {
 	list := make([][]byte, 0, len(s.keys)+1)
 	for _, k := range s.keys {

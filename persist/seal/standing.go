@@ -18,15 +18,15 @@ import (
 //
 // The plaintext is the digest of what a sweep drops, the digest of what it keeps, and the copy. The first outlasts the answer.
 
-// standingOf returns a record with only the fields that stay in clear in a sealed record and that an encrypted proof covers. It does so for a record
-// in clear and for a sealed one.
+// standingOf returns a record with only the fields that stay in clear in a sealed record and that an encrypted proof covers. It does so for a record in clear
+// and for a sealed one. Where an answer is still there, its status counts as the record's: a sweep moves it.
 func standingOf(rec *persist.Record) persist.Record {
 	st := persist.Record{
 		State: rec.State, HoldReason: rec.HoldReason, Effect: rec.Effect, Finished: rec.Finished, Status: rec.Status, PlainHTTP: rec.PlainHTTP, Enqueued: rec.Enqueued,
 		Told: rec.Told, MaybeSent: rec.MaybeSent, FirstSent: rec.FirstSent, SendBefore: rec.SendBefore, Attempts: rec.Attempts, Sends: rec.Sends,
 	}
 	if rec.Answer != nil {
-		st.Status = rec.Answer.Status // as a sweep writes it
+		st.Status = rec.Answer.Status
 	}
 	return st
 }

@@ -40,8 +40,8 @@ func Random(r *rand.Rand) Choice {
 	return c
 }
 
-// Cut returns one possible content of the disk after a power failure at this moment. Changes of names that were not synced arrive or not, and so do
-// writes to files, as the choice draws it.
+// Cut returns one possible content of the disk after a power failure at this moment. Changes of names that were not synced arrive or not, and so do writes to
+// files, as the choice draws it. Two names of one file get one content.
 func (d *Disk) Cut(c Choice) Files {
 	names := maps.Clone(d.durable)
 	for i := range d.moves {

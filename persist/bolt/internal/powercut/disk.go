@@ -238,7 +238,7 @@ func (d *Disk) Changes(c *Call) bool {
 	return below && c.Failed == "" && c.Name != "mmap" && (c.Name != "openat" || c.Create)
 }
 
-// move makes a change of a directory, in memory.
+// move makes a change of a directory, in memory: it is durable only after a sync of the directory.
 func (d *Disk) move(m move) {
 	m.apply(d.names)
 	d.moves = append(d.moves, m)
@@ -287,7 +287,8 @@ func (f *file) sync() {
 	f.disk = resized(f.disk, size)
 }
 
-// write changes the content of a file as the kernel shows it. After a power cut the disk may have this write or not, until a sync.
+// write changes the content of a file as the kernel shows it. After a power cut the disk may have this write or not, until a sync. sizes notes that it changes
+// the size of the file.
 func (f *file) write(v version) {
 	v.sizes = v.size != int64(len(f.memory))
 	f.memory = resized(f.memory, v.size)
@@ -303,8 +304,8 @@ func resized(b []byte, n int64) []byte {
 	return append(b, make([]byte, n-int64(len(b)))...)
 }
 
-// Evict lets the kernel forget some pages that it takes for clean: a read shows the content of the disk then. After a failed sync the two can differ.
-// It reports whether there was such a page; forget is the share of them that is forgotten.
+// Evict lets the kernel forget some pages that it takes for clean: a read shows the content of the disk then. Pages with unsynced writes are not clean, and
+// stay. After a failed sync the two can differ. It reports whether there was such a page; forget is the share of them that is forgotten.
 func (d *Disk) Evict(r *rand.Rand, forget float64) bool {
 	found := false
 	for _, name := range slices.Sorted(maps.Keys(d.names)) {

@@ -17,9 +17,9 @@ type Fault struct {
 	What        string // "error=EIO", or "signal=KILL" to end the process before the call is made
 }
 
-// Record runs a command under strace, and returns its system calls. fault makes one or more of these calls fail, or ends the process there; its zero value
-// does nothing. The command's Env, Dir and Stderr are used, and its Stdin and Stdout are left alone. An exit of the process with an error is no error of
-// Record.
+// Record runs a command under strace, and returns its system calls. strace follows all threads, and writes each text whole and in hexadecimal digits (-xx,
+// -s). fault makes one or more of these calls fail, or ends the process there; its zero value does nothing. The command's Env, Dir and Stderr are used, and
+// its Stdin and Stdout are left alone. An exit of the process with an error is no error of Record.
 // Errors: there is no strace, or it may not trace.
 func Record(cmd *exec.Cmd, fault Fault) ([]Call, error) {
 	dir, err := os.MkdirTemp("", "strace")
