@@ -123,8 +123,9 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 	return r.Finished.Add(max(kept, 0)), true
 }
 
-// tombstoneUntil returns the time of the next sweep of a tombstone: a record without its answer and request, left to remember a key that a caller
-// chose. That is the earlier of two times, at which it loses its text, or is removed. ever is false if neither comes. (Invariants 34 and 56.)
+// tombstoneUntil returns the time of the next sweep of a tombstone: a record without its answer and request, left to remember a key that a caller chose. That
+// is the earlier of two times, at which it loses its text, or is removed. ever is false if neither comes. A KeepKey of zero is for ever, a negative one no
+// time at all; evidence that a next try must find stays, too (stopsSuccessor). (Invariants 34 and 56.)
 func (r *Record) tombstoneUntil() (at time.Time, ever bool) {
 	at, ever = r.textUntil(r.KeepText)
 	if r.KeepKey == 0 || r.stopsSuccessor() {

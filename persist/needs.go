@@ -75,8 +75,7 @@ func (n Needs) IsCredential(hash string) bool {
 // IsRegion reports whether a client of this region can finish an operation with these needs: they name this region, or none.
 func (n Needs) IsRegion(region string) bool { return n.Region == "" || n.Region == needOf(region) }
 
-// IsProfile reports whether n asks for the profile of this name and version. Unlike a missing credential, a missing profile is not any: it is the profile
-// without a name.
+// IsProfile reports whether n asks for the profile of this name and version. Needs without a profile fit only a profile without a name.
 func (n Needs) IsProfile(name, version string) bool {
 	return n.Profile == needOf(name) && n.Version == needOf(version)
 }

@@ -120,7 +120,7 @@ func (r *Record) isIncomparable(rec *Record) bool {
 
 // mayBeAnothers reports whether r may be another account's than rec: then the caller of rec must not take r for its own operation. The credentials of both
 // decide. If they cannot be compared, a key chosen by a caller, or made of the request, counts as a sign of one account, and a key generated for one call
-// does not.
+// (KeyOfOneCall) does not: nobody else can know it.
 func (r *Record) mayBeAnothers(rec *Record) bool {
 	switch CompareOwners(r.Credentials, rec.Credentials) {
 	case SameOwner:

@@ -32,8 +32,9 @@ func (r *Record) validateIdentity() error {
 	return nil
 }
 
-// validateState returns ErrInvalid if fields contradict the record's state: a hold needs its reason, a final state its time, and a possible send the
-// time of the first one. Unreported and KeyTold are for ended operations with a generated key only. OwedFrom needs Results.
+// validateState returns ErrInvalid if fields contradict the record's state: a hold needs its reason, a final state its time, and a possible send the time of
+// the first one. Unreported and KeyTold are for ended operations with a generated key only. OwedFrom (the time from which Config.OnResult is owed the state)
+// needs Results: the record was begun for such a callback.
 func (r *Record) validateState() error {
 	switch {
 	case r.State >= stateCount:

@@ -145,7 +145,8 @@ func assume(p *Profile, name, value string) error {
 	return checkTogether(p)
 }
 
-// assumeStored sets the fact that the API stores its answers of successes (part "success") or of server errors (any other part) under the key.
+// assumeStored sets the fact that the API stores its answers of successes (part "success") or of server errors (any other part) under the key. Unknown is no
+// value for an assumption.
 func assumeStored(stored *Stored, part, value string) error {
 	var fact Fact
 	if err := fact.UnmarshalText([]byte(value)); err != nil || fact == Unknown {

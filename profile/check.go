@@ -267,8 +267,8 @@ func checkOwn(p *Profile) error {
 	return nil
 }
 
-// checkShouldRetry checks the header by which an API advises for or against another send, and its two values. It must be called only if Yes or No is
-// set.
+// checkShouldRetry checks the header by which an API advises for or against another send, and its two values. One of the two at least must be set, and so they
+// must differ.
 func checkShouldRetry(p *Profile) error {
 	s := p.ShouldRetry
 	switch {

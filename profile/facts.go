@@ -105,7 +105,7 @@ func answerFacts() []fact {
 	unclear := list("unclear", "Unclear", func(p *Profile) *[]Matcher { return &p.Unclear })
 	unclear.doubted, unclear.assumed = nil, true // such an answer is only held
 	poisoned := list("poisoned", "Poisoned", func(p *Profile) *[]Matcher { return &p.Poisoned })
-	poisoned.doubted = nil // such an answer is held in any case
+	poisoned.doubted = nil // such an answer (the key cannot help any more) is held in any case
 	replay := list("replay", "Replay", func(p *Profile) *[]Matcher { return &p.Replay })
 	replay.doubted, replay.use, replay.assumed = func(p *Profile) { p.Replay = nil }, useUnknown, true
 	return []fact{
@@ -199,7 +199,7 @@ func stated(p *Profile, field string) *Profile {
 // fillBlanks sets the encoding and the window of a profile that does not state them to the cautious choices, and their sources to an assumption.
 // Sources must not be nil.
 func fillBlanks(p *Profile) {
-	const ref, date = "not published", "2026-11"
+	const ref, date = "not published", "2026-11" // the month of this choice
 	if p.Encoding == "" {
 		p.Encoding, p.Sources["Encoding"] = Raw, Source{Ref: ref, Date: date, Confidence: Assumed}
 	}

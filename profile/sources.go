@@ -29,8 +29,8 @@ type Source struct {
 // oldAfter is the age, in months, from which a source is old.
 const oldAfter = 24
 
-// Old reports whether the source is more than two years older than a time, so that the API may have changed. An RFC, an
-// assumption, and a source with an invalid date are never old.
+// Old reports whether the source is more than two years (oldAfter, in months) older than a time, so that the API may have changed. An RFC, an assumption, and
+// a source with an invalid date are never old.
 func (s Source) Old(at time.Time) bool {
 	if s.Confidence == Assumed || strings.Contains(s.Ref, "www.rfc-editor.org/rfc/") {
 		return false

@@ -113,7 +113,7 @@ func (p *Profile) Statements() []Statement {
 		}
 		s := Statement{Name: f.name}
 		if source, known := p.Sources[f.field]; known {
-			written := stated(p, f.field)
+			written := stated(p, f.field) // Unclear without the matchers that doubted lists have added
 			s.Value, s.Text, s.Source = f.text(written), words(f.part(written)), source
 		}
 		list = append(list, s)

@@ -171,7 +171,8 @@ func checkPointerIf(pointer string) error {
 	return checkPointer(pointer)
 }
 
-// check refuses a proof that would count for all events or all operations, and a field to compare that names only one of its two places.
+// check refuses a proof that would count for all events or all operations, and a field to compare that names only one of its two places. At an endpoint with
+// "!" (Keyless) keys are ignored: it has no operations to prove.
 func (e *EventProof) check() error {
 	switch {
 	case e.Type == "":

@@ -142,9 +142,9 @@ func (a Asker) Increase(same ...string) Func {
 	}
 }
 
-// GoCardless returns a Func for GoCardless, to find out what became of a held operation. It fetches the resource created under the key, named by the last answer:
-// links.conflicting_resource_id of a 409 with reason idempotent_creation_conflict (github.com/gocardless/gocardless-nodejs).
-// With any other last answer the operation stays held: GoCardless has no lookup by key.
+// GoCardless returns a Func for GoCardless, to find out what became of a held operation. It fetches the resource created under the key, named by the last
+// answer: links.conflicting_resource_id of a 409 with reason idempotent_creation_conflict (github.com/gocardless/gocardless-nodejs). The profile's first
+// matcher of already_done is this reason. With any other last answer the operation stays held: GoCardless has no lookup by key.
 func (a Asker) GoCardless() Func {
 	p := profile.GoCardless()
 	return func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {

@@ -101,7 +101,7 @@ func PrivateKey(algorithm Algorithm, signer crypto.Signer) (Key, error) {
 		digest, options := digestFor(algorithm, text)
 		signature, err := signer.Sign(rand.Reader, digest, options)
 		if err == nil && algorithm == ECDSAP256SHA256 {
-			signature, err = fixedFromDER(signature)
+			signature, err = fixedFromDER(signature) // Go signs in ASN.1
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the private key cannot sign: %w", err)
@@ -154,8 +154,8 @@ func verifyRSA(key *rsa.PublicKey, algorithm Algorithm, text, signature []byte) 
 	return rsa.VerifyPKCS1v15(key, options.HashFunc(), digest, signature) == nil
 }
 
-// digestFor returns the arguments for a [crypto.Signer] that signs a text: its digest and the options. Ed25519 signs the text itself. The algorithms by
-// default are ECDSA and RSA PKCS #1, with SHA-256.
+// digestFor returns the arguments for a [crypto.Signer] that signs a text: its digest and the options. Ed25519 signs the text itself. The default case is
+// ECDSA and RSA PKCS #1, with SHA-256.
 func digestFor(algorithm Algorithm, text []byte) ([]byte, crypto.SignerOpts) {
 	switch algorithm {
 	case Ed25519: // takes the text itself

@@ -176,7 +176,7 @@ func (l *layout) readHeaders() error {
 	return nil
 }
 
-// authorize signs a request with the present time and a new nonce, and sets the headers. After an error no header is set.
+// authorize signs a request with the present time (counted in units of Unit) and a new nonce, and sets the headers. After an error no header is set.
 func (l *layout) authorize(req *http.Request) error {
 	body, err := bodyOf(req)
 	if err != nil {

@@ -59,7 +59,7 @@ func (j *Journal) write(b *batch) (err error) {
 		j.steady = err == nil
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an unreadable page of the mapped file is a panic then
-	if j.hooks.commit != nil { // of tests
+	if j.hooks.commit != nil {                               // of tests
 		if err := j.hooks.commit(); err != nil {
 			return j.unwritten(err)
 		}

@@ -27,7 +27,8 @@ type ranks struct{ age, due int32 }
 const otherReasons persist.HoldReason = "other"
 
 // newTally returns an empty tally: the counts of unfinished records by state and by the reason of their hold (a held record waits for a person), and two heaps
-// of chunks (64 neighbouring records each), by age and due time. The reason "" has the number 0, so that a record without a hold needs no entry of its own.
+// of chunks (64 neighbouring records each), by age and due time. A chunk notes its own places in the heaps (ranks). The reason "" has the number 0, so that a
+// record without a hold needs no entry of its own.
 func newTally() tally {
 	return tally{
 		held:    []int{0}, // by the reason "", of no record

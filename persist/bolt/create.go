@@ -129,7 +129,7 @@ func leafPage(id uint64, entries []entry) []byte {
 	b := n.AppendUint64(nil, id)
 	b = n.AppendUint16(b, flagLeaf)
 	b = n.AppendUint16(b, uint16(len(entries)))
-	b = n.AppendUint32(b, 0)
+	b = n.AppendUint32(b, 0)          // no further pages
 	pos := len(entries) * elementSize // from the entry's own place in the table
 	for _, e := range entries {
 		b = n.AppendUint32(b, e.flags)

@@ -135,8 +135,8 @@ func (j *Journal) lead() {
 }
 
 // yieldToJoiners gives other callers the time to add their changes to the batch. It yields the processor as long as several callers come at a time, at most
-// yieldMax times; a single one more is not worth another yield. If callers of the last commit are expected back, it waits for them as well. It returns with mu
-// held.
+// yieldMax times; a single one more is not worth another yield. If callers of the last commit are expected back, it waits for them as well, but not if there
+// will be no commit (usable). It returns with mu held.
 func (j *Journal) yieldToJoiners() {
 	for joined, yields := 0, 1; ; yields++ {
 		runtime.Gosched()

@@ -203,8 +203,8 @@ func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64)
 	return dst
 }
 
-// seqsOfKey returns the Seqs of one key in every account, ascending. A hash shared by two keys may add
-// others; they do not match later. The caller holds mu.
+// seqsOfKey returns the Seqs of one key in every account, ascending: a query for an account selects the scoped ones inside of it, too. In an erased record the
+// key is a digest, in full or cut short. A hash shared by two keys may add others; they do not match later. The caller holds mu.
 func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 	var list []uint64
 	keys := []string{q.Key}

@@ -102,8 +102,8 @@ func loadBodies(s *scanner, b bucket, recorded uint64, full bool) (digest uint64
 // no more memory than the file's size justifies.
 const minEntry = 64
 
-// readAbout reads the bucket about the file and returns the journal's id, secret and facts. bbolt keeps this bucket in the root
-// page, since it is small. Errors: persist.ErrCorrupt, ErrFormat.
+// readAbout reads the bucket about the file and returns the journal's id, secret and facts. bbolt keeps this bucket in the root page, since it is small.
+// Entries that are no facts of known form are passed over. Errors: persist.ErrCorrupt, ErrFormat.
 func readAbout(about bucket) (id [idSize]byte, secret [persist.SecretSize]byte, known facts, err error) {
 	p, err := parsePage(about.inline, 0, uint64(max(len(about.inline), pageHeader)))
 	if err != nil || !p.leaf || p.overflow != 0 || about.root != 0 {
@@ -170,7 +170,8 @@ func (j *Journal) loadProgress(key, value []byte) error {
 }
 
 // loadProgress sets the fields of a slot (the small part of a record kept in memory) from an encoded progress, the changeable part of its record, when a
-// journal is opened. t gives the number that stands for the reason of a hold.
+// journal is opened. t gives the number that stands for the reason of a hold. Memory has 32 bits for a revision. slotForgets says that a sweep changes the
+// tombstone of the record, too.
 // Errors: persist.ErrCorrupt.
 func (s *slot) loadProgress(progress []byte, t *tally) error {
 	f, err := codec.PeekProgress(progress)
@@ -297,7 +298,7 @@ func (l *loader) enter(one loaded) {
 }
 
 // enterLoaded enters a record into the indexes, when a journal is opened. If it has changed since it was begun, its progress was loaded before, and counts in
-// place of the one in the intent. Only bodies stored apart can be of either. The index of unresolved records has those whose end a caller without a key may
+// place of the one in the intent. Bodies stored apart can be of either part. The index of unresolved records has those whose end a caller without a key may
 // still have to hear.
 func (j *Journal) enterLoaded(l *loaded) {
 	s := l.slot

@@ -33,8 +33,8 @@ type meta struct {
 	txid     uint64
 }
 
-// parseMeta reads a meta page, which names the root of a commit's data, from its beginning. ok is false if it is damaged, or no meta page. A page cut by a
-// crash counts as damaged: it has a checksum.
+// parseMeta reads a meta page, which names the root of a commit's data, from its beginning. The second result is false if it is damaged, or no meta page. A
+// page size is a power of two. A page cut by a crash counts as damaged: it has a checksum.
 func parseMeta(page []byte) (meta, bool) {
 	if len(page) < pageHeader+metaSize {
 		return meta{}, false

@@ -153,9 +153,9 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 	// bbolt syncs each commit itself, twice, unless its version is known to be safe with one sync by the journal, or Options.Sync is set.
 	j.twoSyncs = opts.Sync == nil && !usesReviewedBbolt(opts.hooks.bboltVersion)
 	j.db, err = bbolt.Open(j.path, 0o600, &bbolt.Options{
-		Timeout:        max(opts.LockWait, 1),
+		Timeout:        max(opts.LockWait, 1), // 0 would wait for ever
 		NoSync:         !j.twoSyncs,
-		NoFreelistSync: true,
+		NoFreelistSync: true, // the list of free pages is made anew when the file is opened
 		FreelistType:   bbolt.FreelistMapType,
 		// When it has to map a larger file, bbolt copies everything in the commit
 		// under way, and waits for all readers.

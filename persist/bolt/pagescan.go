@@ -141,8 +141,7 @@ func (s *scanner) page(id uint64) (page, error) {
 	return p, err
 }
 
-// take notes a page and its overflow pages as parts of a tree. A page of two trees would be written over by
-// either.
+// take notes a page and its overflow pages as parts of a tree. A page of two trees would be written over by either, and so it is damage.
 // Errors: persist.ErrCorrupt, if the page is taken or leaves the file.
 func (s *scanner) take(p *page) error {
 	if p.overflow >= s.meta.pages-p.id {

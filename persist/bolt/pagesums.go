@@ -65,8 +65,8 @@ func (p *pageSums) parts(m meta, pageSize int) []part {
 	return all
 }
 
-// read reads at, a part returned by parts, once more. It returns an error if the bytes differ from those verified: the kernel may have dropped a page
-// from its memory since, and the disk may have an older one.
+// read reads at, a part returned by parts, once more. It returns an error if the bytes differ from those verified (by their hash; a meta page, 0 or 1, by its
+// content): the kernel may have dropped a page from its memory since, and the disk may have an older one.
 func (p *pageSums) read(f io.ReaderAt, at part, m meta) ([]byte, error) {
 	b, err := readUpTo(f, at.at, int(at.size))
 	if err != nil {

@@ -65,7 +65,7 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	// Remove the records entered from the newest commit.
 	j.reset()
 	if olderErr := j.load(f, size, ms.older, newPageSums()); olderErr != nil {
-		if !errors.Is(olderErr, persist.ErrCorrupt) {
+		if !errors.Is(olderErr, persist.ErrCorrupt) { // else both are damaged, and the error of the newest is told
 			err = olderErr
 		}
 		return metas{}, err

@@ -82,9 +82,9 @@ func (j *Journal) noneUnreported(id persist.ID) (bool, error) {
 	return seq == 0 || j.ids.only(hash, seq) && !s.is(slotUnreported), nil
 }
 
-// replaceFinal queues a new progress (the changeable part of a record) for the final record with rec's ID and revision. Nobody waits for its commit. done is
-// false if nothing is changed: the record has another revision by now, or a change of it was queued. replaceFinal has waited for that one. Without an error
-// the caller must read the record again then.
+// replaceFinal queues a new progress (the changeable part of a record) for the final record with rec's ID and revision. Nobody waits for its commit. rec was
+// just read by the caller: its memory is not shared. done is false if nothing is changed: the record has another revision by now, or a change of it was
+// queued. replaceFinal has waited for that one. Without an error the caller must read the record again then.
 func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 	read := rec.Revision
 	rec.Revision++

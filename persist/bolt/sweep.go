@@ -124,7 +124,7 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // an unreadable page of the mapped file is a panic then
-	entry, err := view.entry(seq, &overlay{}) // nothing of it is queued
+	entry, err := view.entry(seq, &overlay{})                // nothing of it is queued
 	if err != nil {
 		return decision{}, false, err
 	}

@@ -104,8 +104,8 @@ func reduce(rec *persist.Record, wireKey, key string) bool {
 }
 
 // encodeUsed returns the file entry of a used key: the little that stays of an erased record, digests of its key and account with its state. The byte head has
-// the state, flags for what follows, and the number of scopes of the account, counted in usedInner. The checksum is not complete. The result is nil if rec has
-// more than such an entry holds; that is found out by a decoding of the result.
+// the state, flags for what follows, and the number of scopes of the account, counted in usedInner. The checksum is not complete. Unkept stands in a record
+// for what is not kept. The result is nil if rec has more than such an entry holds; that is found out by a decoding of the result.
 func encodeUsed(rec *persist.Record) []byte {
 	if !rec.Erased || !rec.State.Final() || rec.Origin != persist.Unkept || rec.Method != persist.Unkept {
 		return nil

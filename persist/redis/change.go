@@ -225,8 +225,8 @@ func goneSince(number uint64, word string, rest []any) bool {
 	return word == "gone" || word == "stale" && err == nil && stands != number
 }
 
-// Assign implements [persist.Journal]: it gives the record to another account. The bucket of a record depends on its key only, so one script moves
-// it.
+// Assign implements [persist.Journal]: it gives the record to another account. The bucket of a record depends on its key only, so one script moves it. id is
+// the place of the record in the bucket so far, e.id the new one; "exists" means that another record is there.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if err := j.opened(); err != nil {
 		return persist.Record{}, err

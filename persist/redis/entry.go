@@ -51,9 +51,9 @@ func (b *bucket) newEntry(rec *persist.Record, revision uint64) *entry {
 	return e
 }
 
-// appendHead lays the head out as the scripts read it, big-endian: number, revision, token, state, flags, the format of
-// intent and progress, NextAttempt, Created, fingerprint, the end of the lease, SendUntil and DesertedUntil in
-// the form of instant, and Drives. The lease's owner is the rest. A time is seconds since 1970 and nanoseconds.
+// appendHead lays the head out as the scripts read it, big-endian: number, revision, token, state, flags, the format of intent and progress, NextAttempt,
+// Created, fingerprint, the end of the lease, SendUntil and DesertedUntil in the form of instant, and Drives. The lease's owner is the rest. A new record has
+// no number yet: the script of its Begin sets it. A time is seconds since 1970 and nanoseconds.
 func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	var token [tokenSize]byte
 	_, _ = rand.Read(token[:]) // never fails

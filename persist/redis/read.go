@@ -100,8 +100,8 @@ func (j *Journal) fetch(ctx context.Context, refs []ref) ([]found, error) {
 	return chunk, nil
 }
 
-// gather asks all of the buckets for members of a sorted set, and returns references to their records with a Seq above after, in order. The ids are
-// the last bytes of the members.
+// gather asks all of the buckets for members of a sorted set, and returns references to their records with a Seq above after, in order. The ids are the last
+// bytes of the members. An emptied Redis is persist.ErrGone, since it would seem to have none.
 func (j *Journal) gather(ctx context.Context, buckets []*bucket, set index, within goredis.ZRangeArgs, after uint64) ([]ref, error) {
 	members := make([][]string, len(buckets))
 	err := j.eachNamed(ctx, buckets, func(ctx context.Context, p goredis.Pipeliner, i int) {

@@ -87,8 +87,8 @@ func (j *journal) hold(ctx context.Context) error {
 }
 
 // Fact implements [persist.Journal]: it reads or writes a named value of the journal below. The value on sealing (persist.FactSeal) is another one for users
-// above, for whom the records are in clear: FactPlain, or nil before the first record. The first of them to write it makes the journal below hold the
-// sealer's own.
+// above, for whom the records are in clear: FactPlain, or nil before the first record. The first of them to write it makes the journal below hold the sealer's
+// own; old does not matter then.
 func (j *journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if name != persist.FactSeal {
 		return j.Journal.Fact(ctx, name, old, value)

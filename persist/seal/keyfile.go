@@ -64,8 +64,8 @@ func readPrivate(name string) (string, error) {
 	return string(text), err
 }
 
-// parse reads a file of keys: a line for each, with its id, a colon and its secret in base64. Empty lines and those with '#' first are passed over.
-// The line with HashKeyID has the key for hashing.
+// parse reads a file of keys: a line for each, with its id, a colon and its secret in base64. Empty lines and those with '#' first are passed over. The line
+// with HashKeyID has the key for hashing; it may be there once. The first of the other keys is that for new records.
 func parse(text string) (c Config, err error) {
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
