@@ -217,7 +217,7 @@ func (t *sequentialReader) place(from uint64, key, value []byte, err error) {
 }
 
 // queued reports whether some change of a record is not in the file yet, or may not be. There are three queues: the commit under way, the next one, and the
-// changes that no caller waits for (lazy). A lazy change can be in any of them. The caller holds mu.
+// changes that no caller waits for (lazy). A lazy change moves from the last into the commit that takes it. The caller holds mu.
 func (j *Journal) queued(seq uint64) bool {
 	return j.committing != nil && j.committing.get(seq) != nil || j.collecting.get(seq) != nil || j.lazy.get(seq) != nil
 }

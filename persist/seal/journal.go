@@ -286,8 +286,8 @@ func (j *journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	return j.unsealOf(ctx, sealed, id)
 }
 
-// Probe implements [persist.Prober]: it returns the record of this ID, also one whose Begin is in a transaction of others that has not committed yet, as far
-// as the journal below can tell, decrypted. If the journal below is no Prober, Probe is Get.
+// Probe implements [persist.Prober]: it reads the record as Get does, but first waits for open transactions that have begun it, so that persist.ErrNotFound
+// proves its absence. If the journal below is no Prober, Probe is Get.
 func (j *journal) Probe(ctx context.Context, id persist.ID) (persist.Record, error) {
 	below, can := persist.As[persist.Prober](j.Journal)
 	if !can {
