@@ -64,8 +64,8 @@ func (q *Query) Match(r *Record) bool {
 	return q.matchUnresolved(r)
 }
 
-// matchUnresolved reports whether r meets the conditions Unresolved and AnyUnresolved, as far as q sets them. They select the operations with a
-// generated key whose end a caller without a key may still have to hear.
+// matchUnresolved reports whether r meets the conditions Unresolved and AnyUnresolved, as far as q sets them. Unresolved is the fingerprint of a request. They
+// select the operations with a generated key whose end a caller without a key may still have to hear.
 func (q *Query) matchUnresolved(r *Record) bool {
 	switch {
 	case q.Unresolved != nil:

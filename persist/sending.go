@@ -23,8 +23,9 @@ func (r *Record) ExtendSendUntil(t time.Time) {
 	}
 }
 
-// TakeLease gives the record to owner until a time, as a claim does. If the lease of another ended by itself, that process may be frozen, with a send on its
-// way: then DesertedUntil, the time until which such a send may be, becomes SendUntil, unless it is later already.
+// TakeLease gives the record to owner until a time, as a claim does. A lease that was given back has no owner any more. So if another owner is there, its
+// lease has ended by itself, and that process may be frozen, with a send on its way: then DesertedUntil, the time until which such a send may be, becomes
+// SendUntil, unless it is later already.
 func (r *Record) TakeLease(owner string, until time.Time) {
 	if r.LeaseOwner != "" && r.LeaseOwner != owner && r.SendUntil.After(r.DesertedUntil) {
 		r.DesertedUntil = r.SendUntil

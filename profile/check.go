@@ -113,7 +113,7 @@ func checkKeyRule(p *Profile) error {
 	return checkUUIDRule(k)
 }
 
-// checkUUIDRule refuses bounds and alphabets that no UUID can meet, for a rule that asks for UUIDs.
+// checkUUIDRule refuses bounds and alphabets that no UUID can meet, for a rule that asks for UUIDs. The generated ones are in lower case.
 func checkUUIDRule(k KeyRule) error {
 	switch {
 	case k.MinBytes > 36 || k.MaxBytes > 0 && k.MaxBytes < 36:

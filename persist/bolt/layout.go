@@ -70,7 +70,8 @@ func (s state) append(b []byte, about uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, mix(s.txid^mix(s.digest^mix(s.bodies^mix(s.records^mix(s.lastSeq^mix(about)))))))
 }
 
-// decodeState is the inverse of append. ok is false if the length or the checksum is wrong.
+// decodeState is the inverse of append. about is the hash of the file's data about itself, as given to append. ok is false if the length or the checksum is
+// wrong.
 func decodeState(b []byte, about uint64) (s state, ok bool) {
 	if len(b) != stateSize {
 		return state{}, false

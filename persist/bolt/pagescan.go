@@ -376,8 +376,8 @@ func (w *walk) key(p *page, e element) ([]byte, error) {
 	return key, err
 }
 
-// order checks that the i-th key of a page has the right length, and is within the bounds that the parent page has set for it (in r): else a search would
-// miss the entry. It returns the key as numbers: a record's Seq and, for a piece of a body, the number of the piece.
+// order checks that the i-th key of a page has the right length, and is within the bounds that the parent page has set for it (in r; without bounded there is
+// no upper one): else a search would miss the entry. It returns the key as numbers: a record's Seq and, for a piece of a body, the number of the piece.
 func (w *walk) order(p *page, i int, key []byte, r ref) (bound, error) {
 	b, ok := parseBound(key, w.keySize)
 	if !ok {

@@ -286,7 +286,8 @@ func masked(set, bit uint64, on bool) uint64 {
 }
 
 // contribution returns a record's part of the journal's digest, the sum over all records, which finds damage. It is made of the checksums of the record's
-// entries: it changes whenever one of them does. The sum needs no order. slotChanged says that the record has a second entry, for its changes.
+// entries: it changes whenever one of them does. The number of the record, with one bit more for which entry it is, keeps equal entries apart. The sum needs
+// no order. slotChanged says that the record has a second entry, for its changes.
 func (s packed) contribution(seq uint64) uint64 {
 	sum := mix(mix(seq<<1) ^ uint64(s.intentSum))
 	if s.flags&slotChanged != 0 {

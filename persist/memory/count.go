@@ -24,7 +24,8 @@ type counted struct {
 	oldest, next int32              // places in the heaps, which say whether it is counted
 }
 
-// newTally returns a tally of no records: counts, and two heaps for the oldest unfinished record and the earliest due time.
+// newTally returns a tally of no records: counts, and two heaps for the oldest unfinished record and the earliest due time. An entry notes its own places in
+// the heaps (counted).
 func newTally() tally {
 	return tally{
 		held:   map[persist.HoldReason]int{},

@@ -260,7 +260,8 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	return next, nil
 }
 
-// MarkReported implements [persist.Journal]: it clears Unreported of an ended record. It is durable on return.
+// MarkReported implements [persist.Journal]: it clears Unreported of an ended record. It is durable on return. A record that is gone, or not Unreported, is no
+// error.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	name := idOf(id)
 	return j.settle(ctx, func(ctx context.Context, _ bool) error {

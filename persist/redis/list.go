@@ -154,7 +154,8 @@ func (l *listing) next(ctx context.Context) ([]found, error) {
 	}
 }
 
-// take returns references to the next records, l.rows at most: the bucket, the id and the number of each.
+// take returns references to the next records, l.rows at most: the bucket, the id and the number of each. A listing by key or fingerprint has all of them
+// already (l.known), any other one merges the streams of the buckets.
 func (l *listing) take(ctx context.Context) (refs []ref, err error) {
 	if l.streams == nil {
 		n := min(l.rows, len(l.known))
