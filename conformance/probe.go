@@ -90,7 +90,7 @@ func keyHeaders() []string {
 // key's header, if that may be the cause; "" if there is no hint. findable: the refusal is one that another way of sending the key could change.
 // probesAllowed is the number of such ways that may be tried.
 func (x *trial) advice(a *answer) string {
-	if a.status == http.StatusUnauthorized {
+	if a.status == http.StatusUnauthorized && x.r.o.Header.Get("Authorization") == "" {
 		return "; give its credentials with -H 'Authorization: …'"
 	}
 	if !findable(a) || !x.r.o.inHeader() {

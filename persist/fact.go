@@ -28,9 +28,9 @@ const FactDeclined = "declined"
 // FactDeclinedSince is the name of the fact about the times from which the values of FactDeclined hold, a line each. The command writes it, and no client reads it.
 const FactDeclinedSince = "declined-since"
 
-// FactOrdered is the name of the fact about the columns by which the command has sent rows in order, a line each: a digest of the --url, a space, and the value of
-// --ordered-by. The command writes it, and no client reads it.
-const FactOrdered = "ordered"
+// FactBatches is the name of the fact about the flags of the latest batches of the command, a line each, the latest first: a hash of --url and --key, the profile, and
+// the value of --ordered-by, with spaces between. The command writes it, and no client reads it.
+const FactBatches = "batches"
 
 // FactRestored is the name of the fact about the latest restore of a journal from a backup: the time of the restore, a space, and that of the backup, both in
 // the form of RFC 3339. The command writes it, and no client reads it.
@@ -39,7 +39,7 @@ const FactRestored = "restored"
 // FactNames returns the names of the facts written by oncehttp: small values that belong to a journal as a whole, and to no record. The copy of a journal
 // takes these facts along. A new fact is to be added here.
 func FactNames() []string {
-	return []string{FactSeal, FactOrigins, FactDeclined, FactDeclinedSince, FactOrdered, FactRestored}
+	return []string{FactSeal, FactOrigins, FactDeclined, FactDeclinedSince, FactBatches, FactRestored}
 }
 
 // CheckFact checks the arguments of Journal.Fact, the method to read or write a fact (a small value that belongs to the journal as a whole). It returns

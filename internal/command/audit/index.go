@@ -119,7 +119,7 @@ func indexExports(ctx context.Context, f *auditFlags, dir string, say func(strin
 		}
 	}
 	if err == nil && x.all > 0 && x.named == 0 {
-		err = faults.Add(&input.RowError{File: strings.Join(f.against, ", "), Err: fmt.Errorf("the column %q (--match) is empty in every row; is it the one with the key, or the reference?", f.match)})
+		say(fmt.Sprintf("%s: the column %q (--match) is empty in every row: no operation here has a row there; is it the one with the key, or the reference?", strings.Join(f.against, ", "), f.match))
 	}
 	if err == nil {
 		err = faults.Err(strings.Join(f.against, ", "))

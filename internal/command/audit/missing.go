@@ -66,6 +66,8 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 		case a.doneBefore(rec, &x), a.doneSince(rec, &x):
 		case oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
 			x.Next = "send it under no other key: its answer 202 is no end, and the API may still do it; ask the API, or compare with a later export"
+		case rec.State == persist.StateConfirmed && a.theirs.rows > 0 && a.theirs.named == 0:
+			x.Why = "the column of --match is empty in every row there"
 		case rec.State == persist.StateConfirmed && a.theirs.rows > 0: // exports without a row of something done prove nothing
 			x.Next = "its answer is final: " + place.NewKeyStep
 		}

@@ -59,6 +59,7 @@ type batchFlags struct {
 	strict      bool
 	newJournal  bool
 	ownJournal  bool // the default one, beside the file
+	otherServer bool
 	yes         bool // rows that were done before they were declined are meant
 }
 
@@ -79,7 +80,7 @@ func Command(s terminal.Streams) *cobra.Command {
 		Example: batchExamples,
 		Args:    settings.WantArgs(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.template, f.formSaid, f.profileSaid = cmd.Flags().Changed("body"), cmd.Flags().Changed("form"), cmd.Flags().Changed("profile")
+			f.template, f.formSaid, f.profileSaid = cmd.Flags().Changed("body"), cmd.Flags().Changed("form"), settings.IsInCall(cmd.Flags(), "profile")
 			f.orderSaid = cmd.Flags().Changed("ordered-by")
 			return f.run(cmd.Context(), args[0], s)
 		},
@@ -114,6 +115,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	f.sums.bind(fs)
 	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing; status 1 if rows have changed, 2 where a run would be refused, as for a copy")
 	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, or has more decimals than its currency, a key with blanks at its edges, characters that nobody sees or letters of two alphabets, keys that differ only in capitals, blanks, dashes (none between two digits) or characters that Unicode takes for one, rows that differ only in the amount, new rows where others have left the file, a journal beside it that cannot be read")
+	fs.BoolVar(&f.otherServer, "other-server", false, "do not ask before a file is sent to a server to which none of the rows went that its own journal knows")
 	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows or keys stand in another one beside it, nor where not all of these were looked at, nor where its own was moved or deleted during a run, nor before rows begun under other keys are sent under these")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
@@ -228,7 +230,10 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 	if b.sender, err = session.SenderOf(ctx, ses, cfg); err != nil {
 		return errors.Join(err, ses.Close())
 	}
-	if err := f.asBefore(ctx, ses, b.survey.origin, cfg.Profile, true); err != nil {
+	if err := f.asBefore(ctx, ses, b.survey.origin, cfg.Profile); err != nil {
+		return errors.Join(err, ses.Close())
+	}
+	if err := f.keepNote(ctx, ses, cfg.Profile); err != nil {
 		return errors.Join(err, ses.Close())
 	}
 	if err := f.KeepDeclines(ctx, ses, func(text string) { b.note("%s", text) }); err != nil {

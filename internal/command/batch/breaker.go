@@ -59,7 +59,10 @@ func (e *stuckError) said(journal string, notTried int) error {
 }
 
 // stoppedError stops a batch that cannot succeed.
-type stoppedError struct{ text, flag string }
+type stoppedError struct {
+	text, flag string
+	wrongFile  bool // rows in a row have keys that stand for other requests
+}
 
 // Error says why the batch stopped, that the rest of the rows was not looked at, and by which flag, if it was by one.
 func (e *stoppedError) Error() string { return e.text + "; the rest was not looked at" + e.flag }
@@ -101,6 +104,14 @@ func (b *breaker) begin(ctx context.Context) bool {
 	}
 }
 
+// takenRowsMost rows in a row whose keys stand for other requests stop the batch, whatever --max-errors is but 0: a single one may be a corrected row.
+const takenRowsMost = 20
+
+// takenText returns the end of a sentence about n rows in a row whose keys stand for other requests.
+func takenText(n int) string {
+	return words.Count(n, "row") + " one after the other stand for other requests, so that the file or the call may be a wrong one"
+}
+
 // flagged is the flag in the error of a batch that a limit has stopped.
 const flagged = " (--max-errors 0 looks at all rows)"
 
@@ -130,11 +141,13 @@ func (b *breaker) end(l *results.Line) {
 		return
 	}
 	b.stuck = 0
-	if l.Result != results.Mismatch {
+	if l.Result == results.Mismatch {
+		if b.taken++; b.most > 0 && b.taken >= takenRowsMost {
+			b.trip(&stoppedError{text: "stopped: the keys of " + takenText(b.taken), flag: flagged, wrongFile: true})
+			return
+		}
+	} else if l.Source == results.SourceName(oncehttp.SourceJournal) { // not by a new row, as a wrong file has them, too
 		b.taken = 0
-	} else if b.taken++; b.most > 0 && b.taken >= b.most {
-		b.trip(&stoppedError{fmt.Sprintf("stopped: the keys of %s one after the other stand for other requests, so that the file or the call may be a wrong one", words.Count(b.taken, "row")), flagged})
-		return
 	}
 	if l.Idle || l.Source == results.SourceName(oncehttp.SourceJournal) || l.Attempts == 0 {
 		return
@@ -153,7 +166,7 @@ func (b *breaker) end(l *results.Line) {
 		b.last, b.alike = g, 1
 	}
 	if b.most > 0 && b.alike >= b.most {
-		b.trip(&stoppedError{fmt.Sprintf("stopped: %s, tried one after the other, ended alike: %s%s", words.Count(b.alike, "row"), g.Result, statusAndCode(g)), flagged})
+		b.trip(&stoppedError{text: fmt.Sprintf("stopped: %s, tried one after the other, ended alike: %s%s", words.Count(b.alike, "row"), g.Result, statusAndCode(g)), flag: flagged})
 	}
 }
 

@@ -276,7 +276,7 @@ func TestForgottenOrder(t *testing.T) {
 	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}"}
 	commandtest.Run(t, append(batch, "--ordered-by", "supplier")...).Want(t, terminal.ExitOK)
 	for _, also := range [][]string{nil, {"--dry-run"}} {
-		if got := commandtest.Run(t, append(batch, also...)...).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, "were sent with --ordered-by supplier: say that again, or --ordered-by '' on purpose") {
+		if got := commandtest.Run(t, append(batch, also...)...).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, "had --ordered-by supplier: say that again, or --ordered-by '' on purpose") {
 			t.Errorf("%v: %q", also, got.Err)
 		}
 	}

@@ -89,7 +89,7 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 			if warning := unreadNoted(b, in[path], path, err); warning != "" {
 				return f.askNew(b, warning)
 			}
-		case err != nil && path == b.in.Name+journalSuffix:
+		case err != nil && b.isOwn(path):
 			return f.askNew(b, fmt.Sprintf("%s: its own journal cannot be read: rows of the file may have been sent there: %v", b.in.Name, words.OneLine(err)))
 		case err != nil && strings.HasSuffix(path, journalSuffix): // a file with another name is perhaps no journal
 			unread++
@@ -116,14 +116,22 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 // askNew shows the warning and asks the user whether to send rows that may have been sent before. The error is a refusal, or says that nobody can be asked and names
 // --new-journal. A dry run only prints the warning, and returns nil.
 func (f *batchFlags) askNew(b *batch, warning string) error {
+	return f.askBy(b, "--new-journal", warning)
+}
+
+// askBy does the work of askNew for a warning that another flag answers.
+func (f *batchFlags) askBy(b *batch, flag, warning string) error {
 	if f.dry {
 		terminal.Say(b.streams.Err, "%s", warning)
-		b.without = "--new-journal" // without this flag a run would be refused
+		b.without = flag // without this flag a run would be refused
 		return nil
 	}
 	b.started() // a person may take long, and others wait
-	return b.streams.ConfirmBy("--new-journal", false, warning)
+	return b.streams.ConfirmBy(flag, false, warning)
 }
+
+// isOwn reports whether a path is that of the input file's own journal, by any name.
+func (b *batch) isOwn(path string) bool { return terminal.SamePath(path, b.in.Name+journalSuffix) }
 
 // isNew reports whether the file of a journal does not exist yet. For a journal on a server, the result means nothing.
 func isNew(at place.Place) bool {
@@ -220,7 +228,7 @@ func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string) (strin
 			known.first, known.same = known.other, known.others
 		}
 	}
-	return known.text(path, path == b.in.Name+journalSuffix, &looked, b.survey.rows), nil
+	return known.text(path, b.isOwn(path), &looked, b.survey.rows), nil
 }
 
 // copied are the looked-at rows of a file that stand in a journal.

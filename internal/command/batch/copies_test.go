@@ -233,7 +233,7 @@ func TestAnotherServerAsks(t *testing.T) {
 	}
 	batch(right.URL).Want(t, terminal.ExitOK)
 	commandtest.WriteFile(t, file, "id\n1\n2\n3\n")
-	if batch(wrong.URL, "--new-journal").Want(t, terminal.ExitRefused); wrong.Sends.Load() != 1 || right.Sends.Load() != 2 {
+	if batch(wrong.URL, "--other-server").Want(t, terminal.ExitRefused); wrong.Sends.Load() != 1 || right.Sends.Load() != 2 {
 		t.Errorf("%d and %d sends", wrong.Sends.Load(), right.Sends.Load())
 	}
 }

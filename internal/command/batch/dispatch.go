@@ -73,7 +73,7 @@ func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan
 
 // changed stops the batch: err shows a change of the input since the check.
 func (b *batch) changed(err error) {
-	b.tally.Changed = true
+	b.tally.Mend = "look at the input, which has changed; once it is as it should be, "
 	b.stop(fmt.Errorf("%w: the file changed while it was read, and the rest was not sent", err))
 }
 

@@ -55,7 +55,7 @@ func TestProfileNoneLater(t *testing.T) {
 // carry out again what is sent again; with that flag, or with --profile, it goes on.
 func TestForgottenProfile(t *testing.T) {
 	t.Parallel()
-	for name, flags := range map[string][]string{"--profile none": {"--profile", "none"}, "--already-done": {"--already-done", "409"}} {
+	for name, flags := range map[string][]string{"--profile none": {"--profile", "none"}, "--profile draft-07 and --already-done": {"--already-done", "409"}} {
 		s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusCreated) })
 		file := commandtest.WriteFile(t, "in.csv", "id\na\n")
 		batch := commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}")
@@ -63,7 +63,7 @@ func TestForgottenProfile(t *testing.T) {
 		commandtest.WriteFile(t, file, "id\na\nb\n")
 		for _, also := range [][]string{nil, {"--dry-run"}} {
 			got := commandtest.Run(t, append(batch, also...)...).Want(t, terminal.ExitUsage)
-			if !strings.Contains(got.Err, "were begun with "+name+", by which the API treats keys otherwise") {
+			if !strings.Contains(got.Err, "an earlier run for this --url and --key had "+name+", by which the API treats keys otherwise") {
 				t.Errorf("%s %v: %q", name, also, got.Err)
 			}
 		}

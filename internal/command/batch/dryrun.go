@@ -57,6 +57,8 @@ type dryRun struct {
 	wasDone int // declined rows that were told as done before
 	hidden  int // declined rows of which an earlier send may have taken effect
 	shown   int // rows a run would send
+	taken   int // rows in a row whose keys stand for other requests
+	stop    int // the row at which a run would stop for them; 0: none
 }
 
 // dryRun does the work of --dry-run after the checks: it prints the first requests to be sent, and the state of all rows in the journal. It sends and writes nothing.
@@ -71,7 +73,7 @@ func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place, cfg o
 	if d.session = ses; ses == nil {
 		return d.run(ctx)
 	}
-	if err = f.asBefore(ctx, ses, d.survey.origin, d.plan.profile, false); err != nil {
+	if err = f.asBefore(ctx, ses, d.survey.origin, d.plan.profile); err != nil {
 		return errors.Join(err, ses.Close())
 	}
 	if d.sender, err = session.SenderOf(ctx, ses, cfg); err != nil {
@@ -143,7 +145,7 @@ func (d *dryRun) run(ctx context.Context) error {
 		}
 		d.classes[c]++
 		d.plan.count(&d.totals, c, &r)
-		if sends {
+		if !d.stopsAt(&r, c) && sends {
 			err = d.show(ctx, &r, enc)
 		}
 		if err != nil {
@@ -229,7 +231,7 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		d.note(r, fmt.Sprintf("the key %q is not sent again: %s", rec.Key, why))
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
 	}
-	if lack := d.sender.Lacks(&rec); rec.State == persist.StatePending && lack.Need != acts.Nothing {
+	if lack := d.lacks(&rec); rec.State == persist.StatePending && lack.Need != acts.Nothing {
 		d.note(r, fmt.Sprintf("the key %q is not sent: %s", rec.Key, words.FlagWords(lack.Why)))
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
 	}
@@ -239,6 +241,20 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		d.ended++
 	}
 	return c, rec.State == persist.StatePending, nil
+}
+
+// stopsAt counts a row of a class for the stop that takenRowsMost rows in a row would make, and returns true from that row on.
+func (d *dryRun) stopsAt(r *input.Row, c results.Class) bool {
+	switch {
+	case c == results.ClassChanged:
+		d.taken++
+	case c != results.ClassNew:
+		d.taken = 0
+	}
+	if d.stop == 0 && d.flags.maxErrors > 0 && d.taken >= takenRowsMost {
+		d.stop = r.Number
+	}
+	return d.stop > 0
 }
 
 // noteDeclined counts a declined operation that no run tries anew without --yes, by the reason.
@@ -329,6 +345,9 @@ func (d *dryRun) conclude() {
 	text += fmt.Sprintf("; %d would be sent", d.shown)
 	if d.later > 0 {
 		text += fmt.Sprintf(", %d of them not before %s or later", d.later, d.until.UTC().Format(time.RFC3339))
+	}
+	if d.stop > 0 {
+		text += fmt.Sprintf(" before a stop at row %d, where the keys of %s%s", d.stop, takenText(takenRowsMost), flagged)
 	}
 	if d.without != "" {
 		text += " with " + d.without + ", and none without"

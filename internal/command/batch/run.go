@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -270,7 +271,7 @@ func (b *batch) anyUnfinished(ctx context.Context) (bool, error) {
 func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation))
 	wait := time.Until(rec.NextAttempt)
-	if err == nil && b.sender.Lacks(&rec).Need != acts.Nothing {
+	if err == nil && b.lacks(&rec).Need != acts.Nothing {
 		return results.Line{}, false // nothing would be sent after the wait, and Do says why
 	}
 	if err != nil || rec.State != persist.StatePending || rec.NextAttempt.IsZero() || wait <= 0 {
@@ -292,6 +293,17 @@ func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 		Exit: terminal.ExitUnknown, GoesOn: true, Due: rec.NextAttempt, Attempts: rec.Attempts, Sends: rec.Sends,
 		Error: &results.LineError{Code: "not_due", Message: "the next attempt is not due before " + rec.NextAttempt.UTC().Format(time.RFC3339)},
 	}, true
+}
+
+// lacks returns the first condition of a record that this run does not meet, as its client would say once it has the row's request: credentials are in the headers of
+// the run.
+func (b *batch) lacks(rec *persist.Record) acts.Lack {
+	lack := b.sender.Lacks(rec)
+	given := func(name string) bool { return b.plan.header.Get(name) != "" }
+	if lack.Need == acts.Authorize && len(rec.Omitted) > 0 && !slices.ContainsFunc(rec.Omitted, func(name string) bool { return !given(name) }) {
+		return acts.Lack{}
+	}
+	return lack
 }
 
 // send sends a row under the key of this generation (try), and returns its result line. An answer or an error of the call is in that line. An error after which the
@@ -363,7 +375,12 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	if tripped := (*stoppedError)(nil); errors.As(cause, &tripped) && tripped.flag != "" && b.tally.NotTried == 0 && ctx.Err() == nil {
 		cause = nil // the last rows ended alike, and none was left to be stopped
 	}
-	if b.tally.NotTried > 0 || cause != nil || printing != nil {
+	if wrong := (*stoppedError)(nil); errors.As(cause, &wrong) && wrong.wrongFile {
+		b.tally.Mend = "look at the file and the call; where they are right, with --max-errors 0, else once they are, "
+		if status = max(status, terminal.ExitRefused); printing != nil { // a run again would stop there again
+			status = terminal.ExitUnknown
+		}
+	} else if b.tally.NotTried > 0 || cause != nil || printing != nil {
 		status = terminal.ExitUnknown
 	}
 	if b.left.gone > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
@@ -47,6 +48,9 @@ comes, and stays as it is.`,
 
 // tellDeclined prints the values of --declined, answers that count as refusals, that the journal keeps, one a line.
 func tellDeclined(ctx context.Context, ses *session.Session, s terminal.Streams) error {
+	if _, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil); err != nil { // also of a role that may not read them
+		return place.JournalError(ses.Place.Name, err)
+	}
 	_, texts, err := session.KnownDeclines(ctx, ses)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@
 package results
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -372,7 +373,7 @@ func wasUnlooked(err error) bool {
 	}
 	is := func(one error) bool { return errors.Is(err, one) }
 	compared := slices.ContainsFunc([]error{oncehttp.ErrKeyReused, oncehttp.ErrAnswerGone, oncehttp.ErrSettled, oncehttp.ErrAbandoned}, is)
-	return !compared && (e.Cause != nil || is(oncehttp.ErrClosed) || is(oncehttp.ErrNotSent) || is(oncehttp.ErrConfig))
+	return !compared && (is(oncehttp.ErrClosed) || is(context.Canceled) || is(context.DeadlineExceeded))
 }
 
 // answerIsGone reports whether an operation was decided before, and no call can have its answer any more.

@@ -24,10 +24,10 @@ type Tally struct {
 	requests  int // handed to the network by this run
 	Exit      int
 	groups    map[Group]int
-	Restored  bool // the journal was restored from a backup: a refusal of a new row says nothing of an earlier send
-	Lost      bool // the journal was moved or deleted meanwhile: a new one would send all once more
-	Changed   bool // the input changed while it was read
-	Parted    bool // pending operations are called so, as in control totals, and not unknown
+	Restored  bool   // the journal was restored from a backup: a refusal of a new row says nothing of an earlier send
+	Lost      bool   // the journal was moved or deleted meanwhile: a new one would send all once more
+	Mend      string // what is to be done before the same command is run again, with its end; "": nothing
+	Parted    bool   // pending operations are called so, as in control totals, and not unknown
 	doubts    map[doubted]int
 	open      map[Result]int // ended, and perhaps not recorded
 	asked     int            // successes of earlier runs not judged by the --done of this one
@@ -320,10 +320,7 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 	}) {
 		steps = append(steps, doubtText(t.doubts[of], of))
 	}
-	again := runAgain
-	if t.Changed {
-		again = "look at the input, which has changed; once it is as it should be, " + runAgain
-	}
+	again := t.Mend + runAgain
 	if n := t.Untried(); n > 0 {
 		steps = append(steps, fmt.Sprintf("%d not looked at, and an earlier run may have ended them: %s", n, again))
 	}

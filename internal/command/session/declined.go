@@ -52,7 +52,11 @@ func (f *ClientFlags) TakeDeclines(ctx context.Context, ses *Session, warn func(
 	}
 	earlier := slices.DeleteFunc(slices.Clone(known), func(text string) bool { return slices.Contains(f.declinedTexts, text) })
 	if len(earlier) > 0 {
-		warn(DeclinedBy(earlier, ses.Place))
+		text := DeclinedBy(earlier, ses.Place)
+		if len(f.outcome.done) > 0 { // its verdicts are frozen at the begin of an operation
+			text += "; beside --done it judges only what was begun before: say --declined again for what this run begins"
+		}
+		warn(text)
 	}
 	texts := withTexts(f.declinedTexts, earlier)
 	if f.Declines, err = results.ParseDeclines(texts); err == nil {

@@ -120,7 +120,17 @@ func applyLine(cmd *cobra.Command, text string, number int, given map[string]int
 	if err := cmd.Flags().Set(name, value); err != nil {
 		return fmt.Errorf("--%s: %w", name, WantedValue(flag, err))
 	}
-	return nil
+	return cmd.Flags().SetAnnotation(name, ofFile, nil)
+}
+
+// ofFile marks a flag that a line of the configuration file has set.
+const ofFile = "oncehttp-of-file"
+
+// IsInCall reports whether the call itself gave the flag: neither the configuration file did, nor nobody.
+func IsInCall(fs *pflag.FlagSet, name string) bool {
+	flag := fs.Lookup(name)
+	_, isOfFile := flag.Annotations[ofFile]
+	return flag.Changed && !isOfFile
 }
 
 // knownName checks a line of the settings file: its flag must belong to the command of, or to any command if of is "". Otherwise a typing error would
