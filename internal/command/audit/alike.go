@@ -39,7 +39,7 @@ var frontZeros = regexp.MustCompile(`(^|[^0-9])0+([0-9])`)
 const butFor = "capitals, blanks, dashes, zeros in front, percent signs or the first word idemp:"
 
 // addAlike indexes a row of an export by its folded reference, so that rows with another spelling of a reference are found. match is the row's reference, and number
-// its number in the index. A reference that is there already is not added again.
+// its number in the index. A reference that is there already is not added again, and one with nothing left when folded (blanks, say) is not added at all.
 func addAlike(tx *bbolt.Tx, match string, number []byte) error {
 	folded := fold(match)
 	if folded == "" {
@@ -64,6 +64,7 @@ func (a *audit) alikeTo(reference string) string {
 	c := a.theirs.look.Bucket(alikeBucket).Cursor()
 	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
 		match, number := string(k[len(prefix):]), binary.BigEndian.Uint64(v) // of the first row with this match
+		// The same text is no other spelling. theirs.done has the rows of operations done here; ours asks the journal for the text as a key.
 		if match == strings.TrimSpace(reference) || a.theirs.done.has(number) || a.flags.reference == "" && a.prefixes.ours(match) {
 			continue
 		}

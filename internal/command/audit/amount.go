@@ -151,6 +151,7 @@ func (a *audit) total(rec *persist.Record) {
 }
 
 // agree reports whether a row of an export has the money m, if amounts are read in these units. Two known currencies must be equal; a missing one is not compared.
+// An amount that cannot be read agrees with none.
 func (u *units) agree(m *money, r *exportRow) bool {
 	if r.Currency != "" && m.currency != "" && !strings.EqualFold(m.currency, r.Currency) {
 		return false
@@ -175,7 +176,7 @@ func (s *scale) add(agree func(units) bool, ours, theirs bool) {
 	}
 }
 
-// withoutDecimals reports whether no row has an amount with decimals.
+// withoutDecimals reports whether all rows have an amount without decimals, as cents have. It is false if one of them cannot be read.
 func withoutDecimals(rows []indexedRow) bool {
 	return !slices.ContainsFunc(rows, func(r indexedRow) bool {
 		d, err := results.ParseDecimal(r.Amount)

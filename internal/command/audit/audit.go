@@ -177,7 +177,7 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 		}
 		a.declinedTexts = texts
 	}
-	a.arg = at.Shell()
+	a.arg = at.Shell() // the journal, as the printed commands name it
 	if a.restored, err = session.RestoreOf(ctx, ses); err != nil {
 		return terminal.JoinExit(err, ses.Close())
 	}
@@ -187,10 +187,11 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	}
 	defer a.theirs.close()
 	a.print = func(x Finding) error { return f.print(s.Out, x) }
-	a.prefixes.ours = func(key string) bool {
+	a.prefixes.ours = func(key string) bool { // reports whether the journal has the key
 		_, err := ses.Journal.Get(ctx, persist.ID{Account: persist.Account(f.Account), Key: key})
 		return err == nil
 	}
+	// It returns the record of another key of the same account, such as the one begun in place of of.
 	a.get = func(key string, of *persist.Record) (persist.Record, error) {
 		return ses.Journal.Get(ctx, persist.ID{Account: of.Account, Key: key})
 	}

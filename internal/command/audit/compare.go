@@ -33,7 +33,7 @@ func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 		return a.compare(rec)
 	})
 	if err == nil {
-		err = a.others(ctx, ses)
+		err = a.others(ctx, ses) // takes the rows of other accounts, too
 	}
 	if i := slices.Index(used, false); err == nil && i >= 0 { // a KEY selected nothing
 		err = a.noSuchKey(ctx, ses, a.flags.keys[i])
@@ -63,7 +63,7 @@ func (a *audit) markDone(ctx context.Context, ses *session.Session) error {
 	q := a.flags.Query()
 	q.States = []persist.State{persist.StateConfirmed, persist.StateSettled}
 	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		if res := a.resultOf(rec); !isDone(res) && !isUnread(rec, res) {
+		if res := a.resultOf(rec); !isDone(res) && !isUnread(rec, res) { // isUnread: confirmed, and its answer is not kept: it counts as done
 			return nil
 		}
 		if reference, why := a.referenceOf(rec); why == "" {
@@ -170,13 +170,13 @@ func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows
 	}
 	x.There = rows[0].where()
 	switch {
-	case here.unread && len(a.flags.where) == 0 && !a.flags.allRows:
+	case here.unread && len(a.flags.where) == 0 && !a.flags.allRows: // neither side proves that it was done: a row may be of a payment that failed
 		return a.blind(x, unreadAnswer+mayHaveFailed)
 	case !here.done:
 		return a.conflict(rec, x, rows)
 	case !a.spend(rows): // another operation done here has taken each of them
 		x.Finding, x.Why = "missing", "its row is that of another operation here"
-	case len(double(rows)) > 0:
+	case len(double(rows)) > 0: // double: the rows of one type (--type), if there are several
 		x.Finding, x.There, x.Next = "twice", a.doubleRows(double(rows)), a.takeBack(double(rows))
 	case here.unread:
 		if err := a.unread(x); err != nil {
@@ -189,14 +189,15 @@ func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows
 	return a.found(x)
 }
 
-// conflict reports an operation not done here with rows of something done. More than one row of a type is reported once for all operations of the reference, such as
-// the generations of a key (its tries, under new keys).
+// conflict reports an operation not done here with rows of something done. More than one row of a type (double) is reported once for all operations of the reference,
+// such as the generations of a key (its tries, under new keys): a.theirs.twice has the rows reported so. The operation begun in its place (successor) changes the advice.
 func (a *audit) conflict(rec *persist.Record, x Finding, rows []indexedRow) error {
 	twice := double(rows)
 	next, err := a.successor(rec)
 	if err != nil {
 		return err
 	}
+	// With --reference, both have the same reference and rows, and these rows do not show that both were done.
 	if a.flags.reference == "" && len(twice) == 0 && next != nil && a.stateOf(next).done {
 		return a.bothDone(x, next)
 	}
@@ -279,7 +280,7 @@ func (a *audit) blind(x Finding, why string) error {
 func (a *audit) referenceOf(rec *persist.Record) (reference, why string) {
 	switch {
 	case a.flags.reference == "" && rec.Erased:
-		return a.gone(rec)
+		return a.gone(rec) // finds the key again among the rows, by its digest
 	case a.flags.reference == "":
 		return rec.Key, ""
 	case rec.Erased:
@@ -309,7 +310,7 @@ func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error
 	if agree(a.flags.units) {
 		return nil
 	}
-	x.Amounts = "" // they stand here and there
+	x.Amounts = "" // x.Here and x.There have them
 	x.Finding, x.Here, x.There = "amount", m.String(), rows[0].money()+" in "+rows[0].where()
 	return a.found(x)
 }
@@ -361,8 +362,8 @@ func (a *audit) foreign(r indexedRow) error {
 	return a.found(x)
 }
 
-// outside reports whether the exports do not cover the time. The zero time is
-// always covered.
+// outside reports whether the exports do not cover the time: it is before --since, or not before --until. The zero time is always covered, since nothing is known
+// of it.
 func (a *audit) outside(at time.Time) bool {
 	return !at.IsZero() && (!a.from.IsZero() && at.Before(a.from) || !a.to.IsZero() && !at.Before(a.to))
 }

@@ -74,7 +74,7 @@ func (a *audit) allEdge() bool {
 	return a.matched == 0 && len(a.counts) == 1 && a.counts["edge"] > 0
 }
 
-// summary returns the counts of the comparison. It claims nothing beyond the export.
+// summary returns a line with the counts of the comparison, by kind of finding. It says that they hold as of the export.
 func (a *audit) summary() string {
 	var parts []string
 	for _, kind := range []string{"missing", NotDone, "unresolved", "twice", Generations, "amount", "settle", "conflict", Failed, Unclear, "foreign", NotAuditable, "edge"} {

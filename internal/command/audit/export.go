@@ -46,7 +46,7 @@ func (e *exportRows) check(f *auditFlags) error {
 // decides.
 func openExport(name string, in io.Reader, comma rune) (*exportRows, error) {
 	r := bufio.NewReaderSize(in, 64<<10)
-	first, err := input.FirstOf(name, r)
+	first, err := input.FirstOf(name, r) // an empty export is an error
 	switch {
 	case err != nil:
 		return nil, err
@@ -59,7 +59,7 @@ func openExport(name string, in io.Reader, comma rune) (*exportRows, error) {
 }
 
 // ndjsonExport returns a function that returns the next row of an NDJSON file by its columns, and its place (row and line); io.EOF at the end. name is the name for
-// messages.
+// messages. An error with More set is of one line, and the lines behind it can be read.
 func ndjsonExport(name string, in *bufio.Reader) func() (map[string]string, exportPlace, error) {
 	lines := &input.NDJSONRows{File: name, In: in}
 	return func() (map[string]string, exportPlace, error) {
@@ -85,7 +85,7 @@ func ndjsonExport(name string, in *bufio.Reader) func() (map[string]string, expo
 }
 
 // csvExport reads the header of a CSV file, and returns a reader of its rows. name is the name for messages; comma is the character between two
-// fields.
+// fields. An error with More set is of one row (a wrong number of fields), and the rows behind it can be read.
 func csvExport(name string, in *bufio.Reader, comma rune) (*exportRows, error) {
 	limit := &input.RecordLimit{R: in, Left: input.RowBytesMax}
 	c := csv.NewReader(limit)
@@ -103,7 +103,7 @@ func csvExport(name string, in *bufio.Reader, comma rune) (*exportRows, error) {
 	}
 	c.ReuseRecord = true
 	return &exportRows{file: name, columns: header, next: func() (map[string]string, exportPlace, error) {
-		limit.Left = input.RowBytesMax
+		limit.Left = input.RowBytesMax // for each row anew
 		record, err := c.Read()
 		if errors.Is(err, io.EOF) {
 			return nil, exportPlace{}, io.EOF

@@ -83,7 +83,7 @@ func (f *auditFlags) saysFailed(row map[string]string) string {
 	}
 	anywhere := len(f.where) == 0 && !f.allRows
 	for _, column := range slices.Sorted(maps.Keys(row)) {
-		if column == f.match || column == f.typeCol {
+		if column == f.match || column == f.typeCol { // a reference is no status, and a type such as "refund" no failure
 			continue
 		}
 		cell := strings.TrimSpace(row[column])

@@ -29,7 +29,7 @@ func (a *audit) declinesFor(rec *persist.Record) results.Declines {
 // see notes for the advice at the end whether some operations are protected by a key that the API knows, whether some are not, and whether some are held (not sent
 // until a person decides) since the journal was restored from a backup.
 func (a *audit) see(rec *persist.Record) {
-	if op := operation.OpOf(rec, 0); op.Protected {
+	if op := operation.OpOf(rec, 0); op.Protected { // 0: for how long the API knows the key, the record says
 		a.keyed = true
 	} else {
 		a.keyless = true
@@ -81,9 +81,10 @@ func (a *audit) bothDone(x Finding, next *persist.Record) error {
 // of x, and returns true: another key would let the request take effect twice.
 func (a *audit) doneBefore(rec *persist.Record, x *Finding) bool {
 	if a.flags.reference != "" {
-		return false
+		return false // the rows have no keys, and the earlier operations have this reference, too
 	}
 	for _, key := range append([]string{rec.Replaces}, intent.GenerationsBelow(rec)...) {
+		// Replaces is "" if a person replaced none. Rows that cannot be read change no advice.
 		if rows, err := a.theirs.peek(key); key != "" && err == nil && len(rows) > 0 {
 			x.Why = fmt.Sprintf("the exports have %s, in whose place it was begun, in %s", words.Clip(key), rows[0].where())
 			x.Next = "send it under no other key: it would take effect twice"
@@ -97,7 +98,7 @@ func (a *audit) doneBefore(rec *persist.Record, x *Finding) bool {
 // advice of x, and returns true: no further key is needed.
 func (a *audit) doneSince(rec *persist.Record, x *Finding) bool {
 	next, err := a.successor(rec)
-	if err != nil || next == nil || !a.stateOf(next).done {
+	if err != nil || next == nil || !a.stateOf(next).done { // after an error, the usual advice stays
 		return false
 	}
 	x.Why = words.Clip(next.Key) + " stands in its place, and is done here, too"

@@ -101,7 +101,7 @@ func indexExports(ctx context.Context, f *auditFlags, dir string, say func(strin
 		return nil, err
 	}
 	x := &exportIndex{path: file.Name(), failed: map[string]int{}, unclear: map[string]*unclear{}, files: map[string]string{}}
-	_ = file.Close()
+	_ = file.Close() // bbolt opens it by its path
 	x.db, err = bbolt.Open(x.path, 0o600, &bbolt.Options{NoSync: true, NoFreelistSync: true})
 	if err == nil {
 		err = x.db.Update(func(tx *bbolt.Tx) error {
@@ -137,7 +137,7 @@ func indexExports(ctx context.Context, f *auditFlags, dir string, say func(strin
 // close closes the index, and removes its temporary file.
 func (x *exportIndex) close() {
 	if x.look != nil {
-		_ = x.look.Rollback() // of a look
+		_ = x.look.Rollback() // a transaction that only reads
 	}
 	if x.db != nil {
 		_ = x.db.Close() // it is thrown away
@@ -198,8 +198,8 @@ type indexing struct {
 	over  bool // nothing more is read
 }
 
-// all indexes the rows of one export until its end, or until there are too many faults. It commits some thousand rows at a time, since one transaction holds its rows
-// in memory.
+// all indexes the rows of one export until its end, or until there are too many faults (r.over: nothing more is read). It commits some thousand rows at a time, since
+// one transaction holds its rows in memory.
 func (r *indexing) all(ctx context.Context) error {
 	for !r.over && !r.faults.Full() {
 		if ctx.Err() != nil {
@@ -224,7 +224,7 @@ func (r *indexing) all(ctx context.Context) error {
 func (r *indexing) next(tx *bbolt.Tx) error {
 	row, number, err := r.rows.next()
 	if errors.Is(err, io.EOF) {
-		r.over, r.whole = true, true
+		r.over, r.whole = true, true // nothing more is read, and all was
 		return nil
 	}
 	r.read++

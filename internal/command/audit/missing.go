@@ -28,7 +28,7 @@ func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) 
 	switch {
 	case results.IsContradicted(rec):
 		x.Why, x.Next = "an event of the API says that it happened, and its recorded end that it did not", "ask the provider what came of it"
-	case rec.State != persist.StatePending && len(others) == 0 && a.spelled(a.matchOf(rec), &x):
+	case rec.State != persist.StatePending && len(others) == 0 && a.spelled(a.matchOf(rec), &x): // a pending one is resumed in any case: with its own key
 	case rec.HoldReason == persist.HoldRestored:
 		x.Next = session.RestoredStep(rec, time.Now(), a.arg)
 	case rec.State == persist.StatePending:
@@ -128,7 +128,8 @@ func (a *audit) maybeDeclined(rec *persist.Record) bool {
 }
 
 // afterConflict returns the next step for an operation done by the exports, and without effect here.
-// next is the operation that stands in its place; nil: none.
+// next is the operation that stands in its place; nil: none. (ResultOfRecord of no Declines is the result without --declined: if it is not Declined, --declined alone
+// makes it so.)
 func (a *audit) afterConflict(rec, next *persist.Record) string {
 	const no = "do not try it anew (batch --generation): it may take effect twice; "
 	here, journal := a.resultOf(rec), " --journal "+a.arg

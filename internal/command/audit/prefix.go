@@ -41,7 +41,7 @@ func (p *prefixes) absent(key string, theirs func(string) bool) {
 // sends it again.
 func (a *audit) behindPrefix(key string, x *Finding) bool {
 	if a.flags.reference != "" {
-		return false
+		return false // then rows are found by a field of the request, and not by the key
 	}
 	prefix := a.prefixes.rests(key, a.theirs.knows)
 	if prefix == "" {

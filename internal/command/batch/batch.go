@@ -173,6 +173,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	b.rejected = sync.OnceValue(b.readRejected)
 	b.started = b.lockFolders(ctx)
 	defer b.started()
+	// Each may refuse the run, or ask the user, if the rows may have been sent before (or, checkOrigin, elsewhere).
 	for _, check := range []func(context.Context, *batch, place.Place) error{f.checkLost, f.checkOrigin, f.checkCopy, f.checkOtherKeys, f.checkLeft} {
 		if err := check(ctx, b, at); err != nil {
 			bar.finish()
@@ -209,7 +210,7 @@ func (f *batchFlags) place(file string, errs io.Writer) (at place.Place, err err
 	}
 	at, err = place.ParseSealed(place.FromFlag, f.Journal, f.SealKey)
 	if err == nil && at.IsFile() {
-		err = place.CheckJournalPath(at.Path, true)
+		err = place.CheckJournalPath(at.Path, true) // true: the run makes it, if it is missing
 	}
 	if _, missing := os.Stat(file); err != nil && f.ownJournal && missing != nil { // the file is the mistake, not the journal beside it
 		err = &input.RowError{File: file, Err: words.Pathless(missing)}
@@ -221,7 +222,7 @@ func (f *batchFlags) place(file string, errs io.Writer) (at place.Place, err err
 // It still returns before the first send if the journal forbids this run, as after a restore from a backup.
 func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg oncehttp.Config) error {
 	defer b.bar.finish()
-	b.observe(&cfg)
+	b.observe(&cfg) // before the client is made of cfg: the batch sees its attempts
 	ses, err := session.CreateSession(at, cfg)
 	if err != nil {
 		return err
@@ -230,12 +231,13 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 	if b.sender, err = session.SenderOf(ctx, ses, cfg); err != nil {
 		return errors.Join(err, ses.Close())
 	}
-	if err := f.asBefore(ctx, ses, b.survey.origin, cfg.Profile); err != nil {
+	if err := f.asBefore(ctx, ses, b.survey.origin, cfg.Profile); err != nil { // a flag of earlier runs was forgotten
 		return errors.Join(err, ses.Close())
 	}
 	if err := f.keepNote(ctx, ses, cfg.Profile); err != nil {
 		return errors.Join(err, ses.Close())
 	}
+	// It keeps the values of --declined in the journal, and takes over those of earlier runs.
 	if err := f.KeepDeclines(ctx, ses, func(text string) { b.note("%s", text) }); err != nil {
 		return errors.Join(err, ses.Close())
 	}
@@ -290,7 +292,8 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if cfg.KeepFields, err = f.keptFields(t.fields); err != nil {
 		return fail(err)
 	}
-	needs := input.RowNeeds{Fields: t.fields, OfKey: len(t.fields), Numbers: f.numbers} // what the reader of rows has to take from each
+	// needs is what the reader of rows has to take from each. The fields of the key come first (OfKey is their number); what follows adds those of other flags.
+	needs := input.RowNeeds{Fields: t.fields, OfKey: len(t.fields), Numbers: f.numbers}
 	target, err := parseURLTemplate(f.url, &needs)
 	if err != nil {
 		return fail(fmt.Errorf("--url: %w", err))
@@ -313,7 +316,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if err := f.sums.set(p, &needs); err != nil {
 		return fail(err)
 	}
-	needs.CSVFault = f.sums.checkDecimal(&needs)
+	needs.CSVFault = f.sums.checkDecimal(&needs) // an error only if the input is CSV
 	p.needs, p.look = needs, f.look(t.fields)
 	return p, cfg, nil
 }
@@ -338,7 +341,7 @@ func (f *batchFlags) checkNumbers() error {
 	switch {
 	case f.workers < 1 || f.workers > session.WorkersMax:
 		return fmt.Errorf("--workers must be from 1 to %d", session.WorkersMax)
-	case !(f.rate >= 0 && f.rate <= rateMax):
+	case !(f.rate >= 0 && f.rate <= rateMax): // true for NaN, too
 		return fmt.Errorf("--rate must be from 0 to %d", int(rateMax))
 	case f.generation < 1:
 		return errors.New("--generation must be at least 1")
@@ -356,6 +359,7 @@ func defaultJournal(file string) (string, error) {
 	if file == "-" {
 		return "", errors.New("stdin has no name to put a journal beside; --journal is required")
 	}
+	// A missing file and a folder are met when the input is opened.
 	if info, err := os.Stat(file); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		return "", &input.RowError{File: file, Err: errors.New("is not a regular file to put a journal beside; --journal is required")}
 	}

@@ -124,7 +124,8 @@ func (b *breaker) recorded() {
 
 // end takes the result line of a row that begin has let through (the line of JSON that is printed for it). It trips the breaker, which stops the batch, if the
 // server cannot be connected to, if the journal refuses row after row, or if enough rows in a row failed alike. Rows answered by the journal alone say nothing about
-// the server, and do not count; but if the keys of enough rows in a row stand for other requests, the rest of the file is most likely wrong, too.
+// the server, and do not count; but if the keys of enough rows in a row stand for other requests, the rest of the file is most likely wrong, too. Enough is b.most, the value
+// of --max-errors (flagged names it); 0 never trips. Of rows that the journal refuses, stuckRowsMost are enough, since each may wait for it.
 func (b *breaker) end(l *results.Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -54,7 +54,7 @@ func (b *batch) lockFolders(ctx context.Context) (unlock func()) {
 // searches the journals beside the input, beside the batch's own journal, and those noted in the folder. It asks only while the own journal has none of the file's
 // rows. A dry run only prints the warning.
 func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) error {
-	if f.newJournal || f.generation > 1 || b.survey.rows == 0 {
+	if f.newJournal || f.generation > 1 || b.survey.rows == 0 { // a further generation (try under a new key) sends only rows that this journal has
 		if f.generation > 1 && at.IsFile() && isNew(at) {
 			b.note("%s: the journal %s is new, and has no earlier generation: where the file was run under another name or --journal, say --journal as then", b.in.Name, words.ShellQuote(at.Path))
 		}
@@ -126,8 +126,8 @@ func (f *batchFlags) askBy(b *batch, flag, warning string) error {
 		b.without = flag // without this flag a run would be refused
 		return nil
 	}
-	b.started() // a person may take long, and others wait
-	return b.streams.ConfirmBy(flag, false, warning)
+	b.started()                                      // a person may take long, and others wait
+	return b.streams.ConfirmBy(flag, false, warning) // false: the flag was not given
 }
 
 // isOwn reports whether a path is that of the input file's own journal, by any name.
@@ -205,7 +205,7 @@ func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string) (strin
 	if err != nil {
 		return "", err
 	}
-	at.Adopt = true // also one in clear: only the batch's own is sealed
+	at.Adopt = true // a journal that is not encrypted is read, too: --seal-key is about the batch's own
 	ses, err := session.OpenReader(at)
 	if err != nil {
 		return "", err
@@ -241,7 +241,8 @@ type copied struct {
 
 // standing looks for the operations of some rows of the input in a journal, by their keys. found counts those with the row's request, and those with another
 // request to the same API; its first and other are the numbers of the first such rows, 0 if there is none. It is used to find out whether the file was sent before.
-// An erased record has no request left, and counts as the row's. A recipe is a way to hash requests: hashes of two recipes cannot be compared.
+// An erased record has no request left, and counts as the row's. A recipe is a way to hash requests: hashes of two recipes cannot be compared. A record of the key at
+// another API (origin) does not count.
 func (s *survey) standing(ctx context.Context, journal persist.Journal, rows []sampled) (found copied, err error) {
 	ids := make([]persist.ID, len(rows))
 	for i := range rows {
@@ -270,7 +271,7 @@ func (s *survey) standing(ctx context.Context, journal persist.Journal, rows []s
 // eachOf calls see with the index and the record of each of ids in a journal. It leaves out keys without a record and records that cannot be read. The error says that
 // the journal itself fails.
 func eachOf(ctx context.Context, journal persist.Journal, ids []persist.ID, see func(i int, rec *persist.Record)) error {
-	if each, found := persist.As[eachReader](journal); found {
+	if each, found := persist.As[eachReader](journal); found { // this journal reads many keys in one call
 		return each.GetEach(ctx, ids, func(i int, rec persist.Record) bool {
 			see(i, &rec)
 			return true

@@ -34,6 +34,7 @@ func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
 	first, pace := b.survey.again(), newPace(b.flags.rate)
 	readAhead(rows, func(group []readRow) { b.look(ctx, group) }, func(r *readRow) bool {
 		err := r.err
+		// saw must see faulty rows, too: it reads its notes row by row.
 		if saw := first.saw(r); err == nil && !saw {
 			err = &input.RowError{File: b.in.Name, Row: r.Number, Line: r.Line, Err: errors.New("is not what was checked")}
 		}
@@ -54,7 +55,7 @@ func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan
 	if ended && r.standing == r.mark.request {
 		// The recorded request is the row's own.
 		if named := b.nameNext(ctx, &r.Row, r.recorded); named || r.of != r.Number {
-			j.sign(r.recorded)
+			j.sign(r.recorded) // it names the row and, for a repetition, the first such row
 			r.text = r.recorded.Marshal()
 		}
 		b.bar.recorded()

@@ -73,12 +73,13 @@ func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place, cfg o
 	if d.session = ses; ses == nil {
 		return d.run(ctx)
 	}
-	if err = f.asBefore(ctx, ses, d.survey.origin, d.plan.profile); err != nil {
+	if err = f.asBefore(ctx, ses, d.survey.origin, d.plan.profile); err != nil { // a flag of earlier runs was forgotten
 		return errors.Join(err, ses.Close())
 	}
-	if d.sender, err = session.SenderOf(ctx, ses, cfg); err != nil {
+	if d.sender, err = session.SenderOf(ctx, ses, cfg); err != nil { // tells which records a run's client may send
 		return errors.Join(err, ses.Close())
 	}
+	// The values of --declined of earlier runs count, too.
 	if err = f.TakeDeclines(ctx, ses, func(text string) { terminal.Say(d.streams.Err, "%s", text) }); err == nil {
 		if err = d.sayRestored(ctx); err == nil {
 			if d.unprotectedRestore() {
@@ -141,7 +142,7 @@ func (d *dryRun) run(ctx context.Context) error {
 			return err
 		}
 		if _, repeated := firsts[r.Number]; repeated {
-			firsts[r.Number] = first{c, d.ended - ended}
+			firsts[r.Number] = first{c, d.ended - ended} // 1 if foresee has counted this row as ended
 		}
 		d.classes[c]++
 		d.plan.count(&d.totals, c, &r)
@@ -191,7 +192,7 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		return results.ClassNew, true, nil
 	}
 	if d.plan.generation > 1 {
-		if l, found := d.standing(ctx, r); found {
+		if l, found := d.standing(ctx, r); found { // an earlier generation (try) forbids this one
 			d.note(r, l.Why())
 			if l.State == persist.StateAbandoned.String() {
 				d.ended++
@@ -231,6 +232,7 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		d.note(r, fmt.Sprintf("the key %q is not sent again: %s", rec.Key, why))
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
 	}
+	// The run lacks something for it, such as its region or credential.
 	if lack := d.lacks(&rec); rec.State == persist.StatePending && lack.Need != acts.Nothing {
 		d.note(r, fmt.Sprintf("the key %q is not sent: %s", rec.Key, words.FlagWords(lack.Why)))
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
@@ -257,7 +259,8 @@ func (d *dryRun) stopsAt(r *input.Row, c results.Class) bool {
 	return d.stop > 0
 }
 
-// noteDeclined counts a declined operation that no run tries anew without --yes, by the reason.
+// noteDeclined counts a declined operation that no run tries anew without --yes, by the reason: an earlier run told it as done (WasDone), or it was sent more than once, and
+// an earlier send may have taken effect (MayHideEffect). Any other operation it does not count.
 func (d *dryRun) noteDeclined(rec *persist.Record) {
 	switch {
 	case d.flags.WasDone(rec):

@@ -11,7 +11,8 @@ import (
 
 // This file holds the declined rows that no run tries anew without --yes.
 
-// judgeDeclined adds a note to the result line of a row declined by --declined that nobody may take for refused without a look: see whyKeptBack.
+// judgeDeclined adds a note to the result line of a row declined by --declined that nobody may take for refused without a look: an earlier run told it as done, or an earlier
+// send may have taken effect. l.Was is in the plural ("they"), since the summary prints it once for all rows with the same text.
 func (b *batch) judgeDeclined(rec *persist.Record, l *results.Line) {
 	if l.Result != results.Declined {
 		return
@@ -28,7 +29,7 @@ func (b *batch) judgeDeclined(rec *persist.Record, l *results.Line) {
 }
 
 // whyKeptBack returns the reason for which a declined operation is not tried anew without --yes, of one row or of several: an earlier run told it as done, before a
-// --declined made its answer a refusal, or an earlier send of it may have taken effect. It returns "" if there is no reason.
+// --declined made its answer a refusal, or an earlier send of it may have taken effect. It returns "" if there is no reason. %d in the texts is for the status of the answer.
 func (b *batch) whyKeptBack(rec *persist.Record) (row, rows string) {
 	switch {
 	case b.flags.WasDone(rec) && isAccepted(rec):

@@ -34,7 +34,7 @@ func (f *batchFlags) asksLeft(p *plan, at place.Place) bool {
 // checkLeft finds the operations of the journal that are not in the file any more. If the file has new rows beside them, it warns, since these may be the same payments
 // under other keys; with --strict it returns an error instead. It finds nothing if the journal cannot be read: its error comes when it is opened for the run.
 func (f *batchFlags) checkLeft(ctx context.Context, b *batch, at place.Place) error {
-	if b.survey.present == nil {
+	if b.survey.present == nil { // asksLeft was false: the survey has kept no keys
 		return nil
 	}
 	ses, err := openExisting(at)

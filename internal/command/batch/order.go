@@ -19,7 +19,8 @@ import (
 // ordered are the rows that have not ended in this run, by their values of --ordered-by: the number of the first one of each. The zero value is empty.
 type ordered map[string]int
 
-// queues returns the channels from the reader of the input to the workers: one for all workers or, with --ordered-by, one for each worker.
+// queues returns the channels from the reader of the input to the workers: one for all workers or, with --ordered-by, one for each worker. (leadOf is the number of workers
+// beyond --workers, which prepare a row while the others send.)
 func (b *batch) queues() []chan job {
 	n := 1
 	if b.plan.orderedBy >= 0 {

@@ -144,7 +144,7 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string, row
 	if err != nil {
 		return otherKeys{}
 	}
-	at.Adopt = true // also one in clear: only the batch's own is sealed
+	at.Adopt = true // a journal that is not encrypted is read, too: --seal-key is about the batch's own
 	ses, err := openExisting(at)
 	if err != nil || ses == nil {
 		return otherKeys{}
@@ -242,7 +242,7 @@ func eachOfNewest(ctx context.Context, ses *session.Session, most int, see func(
 }
 
 // newestBut returns a Seq (the journal's number of a record, which grows) behind which about most records follow. It finds the highest Seq in use by bisection,
-// since a journal has no call for it. No Seq reaches 1<<53, the bound of the search.
+// since a journal has no call for it. No Seq reaches 1<<53, the bound of the search. An error of the journal counts as no record; the caller's own listing meets it.
 func newestBut(ctx context.Context, journal persist.Journal, most int) uint64 {
 	none := func(after int) bool {
 		for _, err := range journal.List(ctx, persist.Query{AllAccounts: true, After: uint64(after)}) {

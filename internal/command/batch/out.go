@@ -47,7 +47,7 @@ func (f *batchFlags) checkKept(in *input.File, p *plan, s terminal.Streams) erro
 	}
 	what := fmt.Sprintf("--out %s holds something else than an earlier run of this batch", f.out)
 	if terminal.IsTerminal(s.In) && terminal.IsTerminal(s.Err) {
-		return s.Confirm(false, what+", which is replaced")
+		return s.Confirm(false, what+", which is replaced") // false: no flag has said yes already
 	}
 	return errors.New(what + "; --append adds to it, --overwrite replaces it")
 }

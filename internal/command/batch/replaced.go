@@ -85,16 +85,16 @@ func (d *dryRun) replacedEarlier(ctx context.Context, r *input.Row) results.Clas
 // the journal does not have its record, it may have, and by has the key alone.
 func (b *batch) replacement(ctx context.Context, rec *persist.Record) (by persist.Record, is bool) {
 	op, by := operation.OpOf(rec, 0), *rec
-	for links := 0; by.ReplacedBy != "" && links < intent.IntentMax; links++ {
+	for links := 0; by.ReplacedBy != "" && links < intent.IntentMax; links++ { // bounded, should the keys form a circle
 		next, err := b.session.Journal.Get(ctx, persist.ID{Account: by.Account, Key: by.ReplacedBy})
 		if err != nil || !intent.IsSuccessor(&by, &next) { // its record is gone, or is not what was begun in the place: nothing is known of its effect
-			return persist.Record{ID: persist.ID{Account: by.Account, Key: by.ReplacedBy}}, intent.IsReplacedBy(&op, &operation.Op{})
+			return persist.Record{ID: persist.ID{Account: by.Account, Key: by.ReplacedBy}}, intent.IsReplacedBy(&op, &operation.Op{}) // an empty Op: it may have taken effect
 		}
 		by = next
 	}
 	if by.Key == rec.Key {
 		return by, false
 	}
-	last := operation.OpOf(&by, 0)
+	last := operation.OpOf(&by, 0) // 0: for how long the API knows the key, the record says
 	return by, intent.IsReplacedBy(&op, &last)
 }

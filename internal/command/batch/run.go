@@ -110,13 +110,13 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	}
 	printed := make(chan error, 1)
 	printer := results.NewPrinter(out, b.session.Flush)
-	go func() { printed <- printer.Run(context.WithoutCancel(ctx), b.lines, stop) }()
+	go func() { printed <- printer.Run(context.WithoutCancel(ctx), b.lines, stop) }() // after a signal, too, what was sent is printed
 	b.dispatch(stopped, jobs)
 	for _, queue := range jobs {
 		close(queue)
 	}
 	workers.Wait()
-	b.workLater(stopped)
+	b.workLater(stopped) // the rows that another process was sending
 	close(b.lines)
 	err := <-printed
 	b.countUnrecorded(printer.Lost(), func() error { return b.session.Flush(ctx) })
@@ -136,8 +136,8 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		}
 		b.bar.start()
 		l := do(ctx, &j)
-		b.judgeEarlier(ctx, &l)
-		b.nameNext(ctx, &j.row, &l)
+		b.judgeEarlier(ctx, &l)     // a note, if --done or --declined of this run judge an earlier answer otherwise
+		b.nameNext(ctx, &j.row, &l) // of a refused row, the result of its later tries
 		j.sign(&l)
 		b.breaker.end(&l)
 		if ctx.Err() != nil && wasInHand(&l) {
@@ -148,7 +148,7 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		if !j.late && b.putOff(&j, &l) {
 			continue
 		}
-		b.made.Take(&l)
+		b.made.Take(&l) // gives it the number of requests that this run has made
 		line := results.Placed{Seq: j.seq, Text: l.Marshal()}
 		if l.Sends > 0 && l.Source != results.SourceName(oncehttp.SourceJournal) && l.Result != results.Duplicate { // sent by this run: see countUnrecorded
 			line.Key, line.Result = l.Key, l.Result
@@ -161,12 +161,13 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 func (b *batch) takeBack(r *input.Row, l *results.Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.tally.TakeBack(l) {
+	if b.tally.TakeBack(l) { // true: an attempt had begun
 		b.plan.count(&b.totals, results.ClassStopped, r)
 	}
 }
 
-// wasInHand reports whether the end of the batch met a row before any request went out for it.
+// wasInHand reports whether the end of the batch met a row before any request went out for it: before the call did anything (Untouched), or between an attempt's begin and
+// its send.
 func wasInHand(l *results.Line) bool {
 	return l.Untouched || l.Sends == 0 && l.Outcome == oncehttp.OutcomeNotSent.String() && l.Error != nil && l.Error.Code == results.CodeInterrupted
 }
@@ -220,7 +221,8 @@ func (b *batch) do(ctx context.Context, j *job) results.Line {
 			return standing
 		}
 	}
-	// A row that is new to the journal has nothing to wait for.
+	// A row that is new to the journal has nothing to wait for. It may be there if some operation was pending when the run began (unfinished), or if this run has sent
+	// the row that it repeats.
 	if repeated := j.of != r.Number; b.unfinished || repeated {
 		if l, distrusted := b.distrusted(ctx, r); distrusted {
 			return l
@@ -254,7 +256,7 @@ func (b *batch) sayRestored(ctx context.Context) error {
 }
 
 // anyUnfinished reports whether the journal holds a pending operation of the batch's account. If it has none, a row need not be looked up for a wait before its
-// send. The error is one of the journal.
+// send. A record that cannot be read counts as pending. The error is one of the journal.
 func (b *batch) anyUnfinished(ctx context.Context) (bool, error) {
 	query := persist.Query{Account: b.survey.account, States: []persist.State{persist.StatePending}}
 	for _, err := range b.session.Journal.List(ctx, query) {
@@ -320,7 +322,7 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	resp, err := b.session.Client.DoKey(req, key)
 	if err == nil {
 		l := b.flags.Declines.Answered(resp)
-		l.Unkept = b.flags.Unkept()
+		l.Unkept = b.flags.Unkept() // the members of --drop-answer, which the journal has not kept
 		return l
 	}
 	for _, fatal := range b.fatal() {
@@ -329,11 +331,11 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 		}
 	}
 	l := results.Failed(key, err)
-	if l.Untouched = errors.Is(err, oncehttp.ErrClosed) && l.Attempts == 0 && l.Sends == 0; l.Untouched {
+	if l.Untouched = errors.Is(err, oncehttp.ErrClosed) && l.Attempts == 0 && l.Sends == 0; l.Untouched { // the run ended before the call did anything
 		return l
 	}
-	b.flags.Declines.Unseen(&l)
-	b.flags.ExplainHeld(&l)
+	b.flags.Declines.Unseen(&l) // unknown, if a part of the answer that is not there may say --declined
+	b.flags.ExplainHeld(&l)     // why a 2xx is no success by --done
 	l.Idle = l.Attempts == 0
 	begun := b.recallStanding(ctx, key, &l)
 	if text := session.Lesson(b.plan.profile, err, begun); text != "" && l.Error != nil {
@@ -361,7 +363,7 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	b.bar.finish()
 	b.note("%s", b.tally.Summary(b.in.Name))
 	b.totals.Name = b.survey.totals.Name
-	b.totals.Rest(&b.survey.totals)
+	b.totals.Rest(&b.survey.totals) // counts the rows that were not looked at
 	for _, text := range b.totals.Lines("row") {
 		b.note("%s", text)
 	}

@@ -18,8 +18,8 @@ const (
 	shareMost  = 2 * time.Second
 )
 
-// putOff keeps a row for the end of the run if another process is sending it, and returns true. Else it returns false, and l is the row's result. With --ordered-by,
-// rows are never put off.
+// putOff keeps a row for the end of the run if another process is sending it (l.Elsewhere), and returns true. Else it returns false, and l is the row's result. With
+// --ordered-by, rows are never put off: doInTurn has waited, since the rows behind must not pass it. j.late keeps the row from being put off twice.
 func (b *batch) putOff(j *job, l *results.Line) bool {
 	if !l.Elsewhere() || b.plan.orderedBy >= 0 {
 		return false

@@ -31,8 +31,9 @@ func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, e
 // line's result stays.
 func (b *batch) judgeEarlier(ctx context.Context, l *results.Line) {
 	recorded := l.Source == results.SourceName(oncehttp.SourceJournal)
+	// AsksDone: --done is given. A declined row may have been told as done by an earlier run (recorded), or have taken effect by an earlier send (Sends > 1).
 	judged := b.flags.AsksDone() && isSuccess(l.Result) || l.Result == results.Declined && (recorded || l.Sends > 1)
-	if !judged || l.Was != "" {
+	if !judged || l.Was != "" { // Was: keptBack has written such a note already
 		return
 	}
 	rec, err := b.lookup(ctx, oncehttp.Key(l.Key))
@@ -55,7 +56,7 @@ func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) boo
 	default:
 		return false
 	}
-	if l.Result != results.Mismatch {
+	if l.Result != results.Mismatch { // to a mismatch, send has added it (nameDifferences)
 		b.nameReplaced(ctx, r, b.plan.generation+1, l)
 	}
 	last, at := b.latest(ctx, r)
@@ -104,15 +105,16 @@ func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results
 	if err != nil {
 		return "" // the line stays as it is
 	}
-	l.Contradicted(&rec)
-	if l.CountWhole(&rec); l.Idle && l.Result == results.Unknown && rec.State == persist.StatePending { // this run lacks something for it
+	l.Contradicted(&rec) // the line says so, if an event of the API contradicts the recorded end
+	// CountWhole: the attempts of earlier runs count, too. Idle: this run lacks something for the pending operation.
+	if l.CountWhole(&rec); l.Idle && l.Result == results.Unknown && rec.State == persist.StatePending {
 		l.TakeRecord(&rec)
 		return rec.Profile
 	}
 	if !l.IsOfRecord() { // this run has sent the row itself
 		return rec.Profile
 	}
-	kept := l.IsKeptBack()
+	kept := l.IsKeptBack()                                         // nothing was sent, because of the state of the operation; TakeRecord takes its attempts and sends into the line
 	if l.TakeRecord(&rec); kept && rec.State.String() == l.State { // it stands still as the call has found it
 		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec)), " --journal "+b.session.Place.Shell())
 	}
@@ -124,7 +126,7 @@ func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results
 func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.Key, generation int, l *results.Line) {
 	rec, err := b.lookup(ctx, key)
 	if err != nil {
-		b.nameReplaced(ctx, r, generation, l)
+		b.nameReplaced(ctx, r, generation, l) // without a record of the key, the generation before it is the reason
 		return
 	}
 	which, err := b.differs(ctx, r, generation, &rec)
@@ -134,6 +136,7 @@ func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.
 		l.Error.Message += "; what differs: " + which
 		l.Differs = b.ofFlag(&rec, which)
 		standsOpen(l, &rec)
+		// A refused one lets the row be sent anew, unless whyKeptBack speaks against it, or a later generation (try) was begun already.
 		if _, later := b.latest(ctx, r); b.flags.Declines.FinallyRefused(&rec) && !b.isKeptBack(&rec) && later <= generation {
 			l.Stands = results.StandsRefused
 			l.Error.Message += fmt.Sprintf("; that one was refused for certain: --generation %d sends this one under a new key", generation+1)
@@ -337,6 +340,7 @@ func standsOpen(l *results.Line, rec *persist.Record) {
 		return
 	}
 	l.Exit = terminal.ExitUnknown
+	// collided has written the state into the message already.
 	if l.Error != nil && !strings.Contains(l.Error.Message, " is "+rec.State.String()+" with other content") {
 		l.Error.Message += "; that one is " + rec.State.String()
 	}

@@ -130,6 +130,7 @@ func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
 		}
 	}
 	byDefault := session.BatchKeepFields(keyFields)
+	// The amount and its currency go to the front: first the currency, then the amount before it.
 	for _, p := range slices.Backward(f.keeps()) {
 		byDefault = slices.Insert(slices.DeleteFunc(byDefault, func(kept string) bool { return kept == p }), 0, p)
 	}

@@ -134,8 +134,8 @@ func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(in
 	readAhead(rows, look, func(r *readRow) bool {
 		err := r.err
 		if err == nil {
-			s.account, s.origin, s.recipe = r.account, r.origin, r.recipe
-			s.exposed = s.exposed || !r.protected
+			s.account, s.origin, s.recipe = r.account, r.origin, r.recipe // the same for all rows
+			s.exposed = s.exposed || !r.protected                         // no key protects some row
 			if p.sum >= 0 {
 				above := s.totals.All(r.currency) // without this row
 				s.suspects.addsUp(r, &r.amount, above.Rows, &above.Sum)

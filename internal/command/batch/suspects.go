@@ -72,7 +72,7 @@ func (s *suspects) add(found suspect) {
 }
 
 // addsUp keeps a row as the likely total of the file in s.total if its amount is the sum of all rows above, or of the rows above in its currency. It is a suspect if
-// no row follows. rows and sum are the number and the sum of the rows in that currency.
+// no row follows: each call forgets the one before. rows and sum are the number and the sum of the rows in that currency. One row above with the same amount is no sum.
 func (s *suspects) addsUp(r *readRow, amount *results.Decimal, rows int, sum *results.Decimal) {
 	s.total = suspect{}
 	is := func(rows int, sum *results.Decimal) bool { return rows > 1 && amount.Equals(sum) && amount.Sign() != 0 }
@@ -137,7 +137,7 @@ func (s *suspects) amount(r *readRow, p *plan) {
 			return
 		}
 		s.read = true
-		if !s.odd {
+		if !s.odd { // else the sum of all rows above is not known
 			s.addsUp(r, &d, s.rows, &s.sum)
 		}
 	}
@@ -186,7 +186,7 @@ func (s *suspects) noNumber(r *readRow, text string, err error) {
 		}
 	}
 	switch {
-	case !r.Cells:
+	case !r.Cells: // a member of JSON may be another thing on purpose
 	case len(s.unread) == suspectsMax:
 		s.others++
 	default:

@@ -66,7 +66,7 @@ func (w *wire) seated(ctx context.Context) (within context.Context, end func()) 
 // Wait implements oncehttp.Limiter: it returns once the row of ctx has a place, the permission to send, or at the end of ctx.
 func (w *wire) Wait(ctx context.Context) error {
 	s, is := ctx.Value(seatKey{}).(*seat)
-	if !is || s.needsNone() {
+	if !is || s.needsNone() { // the row has a place already, or its call has ended; a call of no row needs none
 		return nil
 	}
 	select {

@@ -23,7 +23,7 @@ func newBar(stderr, results io.Writer, steps int, name string) *bar {
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("cases"),
-		progressbar.OptionThrottle(100e6),
+		progressbar.OptionThrottle(100e6), // ns: ten times a second at most
 		progressbar.OptionClearOnFinish(),
 	)}
 }

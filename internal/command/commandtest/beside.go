@@ -11,7 +11,7 @@ import (
 )
 
 // Blocking returns a server that answers nothing. arrived is closed when its first request has come. Each request waits until the test closes release, and its
-// connection then breaks off. A request with the key "waits" breaks off at once.
+// connection then breaks off. A request with the key "waits" breaks off at once: the test gets a pending operation by it first.
 func Blocking(t *testing.T) (url string, arrived, release chan struct{}) {
 	t.Helper()
 	arrived, release = make(chan struct{}), make(chan struct{})

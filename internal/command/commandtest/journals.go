@@ -59,7 +59,7 @@ func AuditJournal(t *testing.T, args ...string) string {
 	return file + ".oncehttp.db"
 }
 
-// Prune drops the answers and requests of ended operations from a journal of AuditJournal. Exactly five must have ended.
+// Prune drops the answers and requests of ended operations from a journal of AuditJournal, also of those that ended just now (-1s). Exactly five must have ended.
 func Prune(t *testing.T, journal string) {
 	t.Helper()
 	if got := Run(t, "journal", "prune", "--journal", journal, "--keep-answer", "-1s", "--yes").Want(t, terminal.ExitOK); got.Out != "pruned: 5 records\n" {

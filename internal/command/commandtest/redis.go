@@ -21,7 +21,7 @@ func (s *RedisServer) Client(t *testing.T) *goredis.Client {
 	t.Helper()
 	client := goredis.NewClient(&goredis.Options{Addr: s.Address})
 	t.Cleanup(func() { _ = client.Close() })
-	for start := time.Now(); client.Ping(t.Context()).Err() != nil; time.Sleep(5 * time.Millisecond) { // it loads
+	for start := time.Now(); client.Ping(t.Context()).Err() != nil; time.Sleep(5 * time.Millisecond) { // it refuses while it loads its data
 		if time.Since(start) > 20*time.Second {
 			t.Fatal("redis-server does not answer")
 		}

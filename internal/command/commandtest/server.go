@@ -25,7 +25,8 @@ type server struct {
 	Database           func(t *testing.T, at *url.URL) string // the URL of an empty journal, removed with the test
 }
 
-// Servers returns the kinds of database servers on which journals are tested, by name.
+// Servers returns the kinds of database servers on which journals are tested, by name: for each the environment variable with its address, the address without that
+// variable, and the function that makes a place for a journal of one test.
 func Servers() map[string]server {
 	return map[string]server{
 		"postgres": {"ONCEHTTP_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432/postgres", postgresSchema},
@@ -147,7 +148,7 @@ func BeginOpen(t *testing.T, journal, target, key string) *sql.Tx {
 	}
 	t.Cleanup(func() { _ = tx.Rollback() })
 	begin := sqlmysql.Options{}.Begin
-	if schema, _, found := strings.Cut(table, "."); found {
+	if schema, _, found := strings.Cut(table, "."); found { // only the table of PostgreSQL is named with a schema
 		begin = postgres.Options{Schema: schema}.BeginSQL
 	}
 	if _, created, err := begin(t.Context(), tx, rec); err != nil || !created {

@@ -30,6 +30,7 @@ func Enqueue(t *testing.T, journal, target string, n int, header ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// No origins: this client may send nowhere, and only writes.
 	ses, err := session.CreateSession(at, oncehttp.Config{Origins: []string{}, Authorize: func(*http.Request) error { return nil }})
 	if err != nil {
 		t.Fatal(err)

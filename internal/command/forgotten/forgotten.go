@@ -111,7 +111,7 @@ func (o *Operation) AttemptsMade() []persist.Attempt {
 func pathOf(at place.Place) (string, error) {
 	if at.IsFile() {
 		path := at.Path
-		if real, err := filepath.EvalSymlinks(path); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil { // a link to the journal has the same log
 			path = real
 		}
 		return path + suffix, nil
@@ -269,7 +269,8 @@ func Read(at place.Place, now time.Time) (all []Operation, unread int, err error
 	return all, unread, nil
 }
 
-// markOlder sets Backup of the operations that were forgotten before the restore r: from the time of that backup on, the journal does not know whether they were done.
+// markOlder sets Backup of the operations that were forgotten before the restore r: from the time of that backup on, the journal does not know whether they were done. Of
+// several restores, the earliest backup counts.
 func markOlder(all []Operation, r restore) {
 	for i := range all {
 		if o := &all[i]; !o.Forgotten.After(r.Restored) && (o.Backup.IsZero() || r.Taken.Before(o.Backup)) {

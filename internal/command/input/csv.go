@@ -149,7 +149,7 @@ func (c *csvRows) Next() (Row, error) {
 		if record[column] == "" {
 			return fail(column, errors.New("is empty, and "+c.needs.why(i)+c.saysTotal(record)))
 		}
-		r.Fields[i] = strings.Clone(record[column])
+		r.Fields[i] = strings.Clone(record[column]) // the reader overwrites the record at the next row
 	}
 	var column int
 	if r.Body, column, err = c.spell(record); err != nil {

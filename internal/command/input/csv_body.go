@@ -44,7 +44,7 @@ func (c *csvRows) form(record []string) []byte {
 func (c *csvRows) object(record []string) []byte {
 	b := make([]byte, 0, 256)
 	for i, value := range record {
-		b = append(b, "{,"[min(i, 1)])
+		b = append(b, "{,"[min(i, 1)]) // "{" before the first member, "," before each further one
 		b = append(b, c.quoted[i]...)
 		b = append(b, ':')
 		if c.numbers[i] {

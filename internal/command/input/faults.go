@@ -23,8 +23,8 @@ type Faults struct {
 // Full reports whether as many faults are collected as are shown, so that reading on is useless.
 func (f *Faults) Full() bool { return len(f.list) >= faultsMax }
 
-// Add collects the error of a row; nil is none. Faults like the one before are only counted. It returns stop, all faults as one error, if no further row can be read
-// after err.
+// Add collects the error of a row; nil is none. Faults like the one before are only counted, unless f.Each is set. It returns stop, all faults as one error, if no further
+// row can be read after err: it is a failure of reading, or a RowError without More.
 func (f *Faults) Add(err error) (stop error) {
 	if err == nil {
 		return nil

@@ -97,7 +97,7 @@ func (n *NDJSONRows) parse(line []byte) (fields []string, column string, err err
 			return nil, "", fmt.Errorf("is not JSON: %w", err)
 		}
 		i := slices.Index(n.needs.Fields, name.(string))
-		if i < 0 || words.IsPointer(n.needs.Fields[i]) {
+		if i < 0 || words.IsPointer(n.needs.Fields[i]) { // pointers are followed below, also if a member has such a name
 			continue
 		}
 		if seen[i] {

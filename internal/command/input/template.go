@@ -165,6 +165,7 @@ func (p *bodyParser) value() error {
 
 // cellNamed splits the text inside braces: COLUMN:KIND, or COLUMN:minor:CURRENCY. kind is cellNone if there is no known kind.
 func cellNamed(inside string) (name string, kind cellKind, currency string) {
+	// Any currency has three letters, as EUR has.
 	if n := len(inside) - len(":minor:EUR"); n >= 0 && strings.HasPrefix(inside[n:], ":minor:") {
 		return inside[:n], cellMinor, inside[n+len(":minor:"):]
 	}
