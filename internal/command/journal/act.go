@@ -61,7 +61,8 @@ type act struct {
 	denies bool
 }
 
-// text returns the words before an operation's key in the output of an act, such as "abandoned". For an act that begins a new operation, they name its key.
+// text returns the words before an operation's key in the output of an act, such as "abandoned". For an act that begins a new operation and prints its key (a.names), they
+// name that key.
 func (a *act) text(rec *persist.Record) string {
 	if a.names {
 		return a.said + " " + a.begun(rec)
@@ -73,9 +74,9 @@ func (a *act) text(rec *persist.Record) string {
 // the first is changed. An operation is left alone if it has changed since the user saw it. The signature (user and machine) stands behind the reason: a reason has
 // to leave room for it.
 func (f *actFlags) run(ctx context.Context, keys []string, a act, s terminal.Streams) error {
-	listed := slices.Contains(keys, "-")
+	listed := slices.Contains(keys, "-") // keys from a list need @SEEN: see unmoved
 	by := signature()
-	if most := persist.NoteBytesMax - len(signed(" ", by)) + 1; len(f.reason) > most {
+	if most := persist.NoteBytesMax - len(signed(" ", by)) + 1; len(f.reason) > most { // " " is a reason of one byte, which does not count
 		return fmt.Errorf("--reason is longer than %d bytes", most)
 	}
 	f.reason = signed(f.reason, by)
@@ -90,7 +91,7 @@ func (f *actFlags) run(ctx context.Context, keys []string, a act, s terminal.Str
 			if err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(all, rec.repeats) {
+			if !slices.ContainsFunc(all, rec.repeats) { // a key that is named twice is changed once
 				all = append(all, rec)
 			}
 		}
@@ -153,6 +154,7 @@ func (f *actFlags) find(ctx context.Context, ses *session.Session, key string) (
 	case len(found) > 1:
 		accounts := make([]string, len(found))
 		for i := range found {
+			// --account selects the accounts inside it, too; its own counts first.
 			if accounts[i] = found[i].Account; f.HasAccount && accounts[i] == persist.Account(f.Account) {
 				return found[i], nil
 			}
@@ -168,7 +170,7 @@ func (f *actFlags) ask(records []persist.Record, a act, s terminal.Streams) erro
 	var warnings []string
 	for i := range records {
 		rec := &records[i]
-		if len(records) > 1 || terminal.IsTerminal(s.Err) {
+		if len(records) > 1 || terminal.IsTerminal(s.Err) { // a script with one key knows which one it is
 			terminal.Say(s.Err, "%s", knownText(rec))
 		}
 		if a.warning == nil || a.done(rec) {
@@ -195,7 +197,8 @@ func knownText(rec *persist.Record) string {
 
 // endAll applies the act a to each record, and prints a line for each operation changed now or before. moved has a line for each operation that has changed since
 // it was read, and is left as it is. err joins the failures of the others: one failure does not stop the rest. a.denies is true for an act on operations without a
-// known effect, such as settle --absent: of one that the API has accepted or confirmed, the error gets advice.
+// known effect, such as settle --absent: of one that the API has accepted or confirmed, the error gets advice. So does the refusal of settle --happened (denies is false) for
+// an operation confirmed as a success.
 func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []persist.Record, a act, s terminal.Streams) (moved []string, err error) {
 	var failed []error
 	var begun []string
@@ -227,7 +230,7 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 			begun = append(begun, a.begun(rec))
 		}
 	}
-	if len(failed) == 0 || len(records) == 1 {
+	if len(failed) == 0 || len(records) == 1 { // the error of a single one stands alone, with its own exit status
 		return moved, errors.Join(failed...)
 	}
 	status := terminal.ExitRefused
@@ -261,7 +264,7 @@ func isSuccess(rec *persist.Record) bool {
 func (f *actFlags) endOne(ctx context.Context, ses *session.Session, rec *persist.Record, a act) error {
 	var cfg oncehttp.Config
 	var err error
-	if a.before != nil {
+	if a.before != nil { // a check of the act's own
 		if err = a.before(ctx, ses, rec); err != nil {
 			return err
 		}

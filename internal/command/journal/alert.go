@@ -93,6 +93,7 @@ func (a *alert) add(rec *persist.Record) {
 	default:
 		return
 	}
+	// Without a LeaseOwner, no process is sending it now.
 	if rec.LeaseOwner == "" && view.IsDueUnsent(rec, a.now) && (a.unsent == nil || rec.Created.Before(a.unsent.Created)) {
 		unsent := rec.Clone()
 		a.unsent = &unsent
@@ -134,7 +135,7 @@ func (a *alert) conclude(journal place.Place) error {
 	if f := a.flags; f.pending >= 0 && a.pending > f.pending {
 		found = append(found, fmt.Sprintf("%s pending, and --fail-pending is %d", words.Was(a.pending), f.pending))
 	}
-	switch f := a.flags; {
+	switch f := a.flags; { // one line about the rejected is enough
 	case f.rejected >= 0 && a.rejected > f.rejected:
 		found = append(found, fmt.Sprintf("%s rejected and not done since, and --fail-rejected is %d%s; %s lists them", words.Was(a.rejected), f.rejected, a.older.after(), listRejectedCommand(journal)))
 	case a.rejectedOver > 0:

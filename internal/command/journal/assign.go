@@ -89,7 +89,7 @@ func (f *assignFlags) run(ctx context.Context, keys []string, s terminal.Streams
 	if err := f.check(keys); err != nil {
 		return err
 	}
-	listed := slices.Contains(keys, "-")
+	listed := slices.Contains(keys, "-") // keys from a list need @SEEN, if unfinished
 	if !f.all {
 		var err error
 		if keys, err = readKeys(keys, s.In); err != nil {
@@ -97,7 +97,7 @@ func (f *assignFlags) run(ctx context.Context, keys []string, s terminal.Streams
 		}
 	}
 	return f.WithJournal(func(ses *session.Session) error {
-		c, err := oncehttp.New(oncehttp.Config{Journal: ses.Journal, Origins: []string{}, Account: f.Account})
+		c, err := oncehttp.New(oncehttp.Config{Journal: ses.Journal, Origins: []string{}, Account: f.Account}) // no origins: it sends nothing
 		if err != nil {
 			return terminal.Plain(err)
 		}

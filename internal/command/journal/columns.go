@@ -27,6 +27,7 @@ func (l *listFlags) choose(known []column, c clock) ([]column, error) {
 	var chosen []column
 	for _, name := range names {
 		name = strings.TrimSpace(name)
+		// last_error means the column LAST ERROR.
 		i := slices.IndexFunc(known, func(k column) bool { return strings.EqualFold(k.name, strings.ReplaceAll(name, "_", " ")) })
 		switch {
 		case name == "":

@@ -49,7 +49,7 @@ held may still be on the disk: the space is free, and not overwritten.`,
 			if err != nil {
 				return err
 			}
-			at.Adopt = true
+			at.Adopt = true // with --seal-key a journal that is not encrypted is opened, too: the copy is encrypted
 			ses, err := session.OpenSession(at, oncehttp.Config{})
 			if err != nil {
 				return err

@@ -16,6 +16,7 @@ func (a *alert) counted(ctx context.Context, ses *session.Session, sel selection
 		return false, nil
 	}
 	c, err := counter.Count(ctx)
+	// Of the ages the counts have the oldest only.
 	if err != nil || a.flags.overSet() && !c.Oldest.IsZero() && a.now.Sub(c.Oldest) > a.flags.over {
 		return false, err
 	}

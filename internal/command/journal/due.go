@@ -112,8 +112,8 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, cfg once
 	if ferr := w.end(); err == nil && ferr != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: words.Pathless(ferr)}
 	}
-	would.held.say(s.Err)
-	if err == nil && f.HasAccount {
+	would.held.say(s.Err)           // what stays held since a restore
+	if err == nil && f.HasAccount { // what stands under no account is not sent for this one
 		err = f.sayNone(ctx, ses, f.Account, s.Err)
 	}
 	return err
@@ -133,7 +133,7 @@ func (p *prospect) text(rec persist.Record) string {
 	lack := p.from.Lacks(&rec)
 	op := operation.OpOf(&rec, 0)
 	if p.restored {
-		released, is := acts.Released(op)
+		released, is := acts.Released(op) // is: it was held since a restore; else released is op
 		if is && lack.Need != acts.Nothing {
 			p.held.add(session.LackText(lack, &rec))
 			return "leave it held: " + session.LackText(lack, &rec)

@@ -46,14 +46,14 @@ func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel sel
 	if _, err := sel.know(ctx, ses); err != nil {
 		return err
 	}
-	c.leased = !ses.Place.IsFile()
+	c.leased = !ses.Place.IsFile() // only a journal on a server has leases, claims of processes to send
 	write, err := l.writer(s.Out, c, sel.declines)
 	if err != nil {
 		return err
 	}
 	var twice session.DoneTwice
 	var read error
-	see := func(rec *persist.Record) { read = cmp.Or(read, twice.See(ctx, ses, sel.declines, rec)) }
+	see := func(rec *persist.Record) { read = cmp.Or(read, twice.See(ctx, ses, sel.declines, rec)) } // read: the first error of these look-ups
 	if err := cmp.Or(l.list(ctx, ses, sel, seeingWriter{write, see}), read); err != nil {
 		return err
 	}
@@ -388,7 +388,8 @@ func statusText(rec *persist.Record) string {
 }
 
 // sentText reports whether a request of the operation was handed to the network: yes, no or maybe. It is "maybe" if a process died before it recorded its attempt,
-// also once the next process has counted one send for that attempt. A full history may have lost older attempts, and counts as "yes".
+// also once the next process has counted one send for that attempt. A full history may have lost older attempts, and counts as "yes", as does a record without its attempts
+// any more (swept or erased).
 func sentText(rec *persist.Record) string {
 	left := func(a persist.Attempt) bool { return a.Sent }
 	switch {

@@ -113,6 +113,7 @@ func removeOrigin(ctx context.Context, ses *session.Session, entry string, s ter
 		if entry == allOrigins {
 			next = request.OriginSet(nil).With() // the empty set
 		}
+		// Fact writes next only in place of standing, and returns what the journal has then.
 		if standing, err = ses.Journal.Fact(ctx, persist.FactOrigins, standing, next); err != nil {
 			return place.JournalError(ses.Place.Name, err)
 		}

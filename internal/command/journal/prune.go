@@ -149,7 +149,7 @@ func countPrune(ctx context.Context, ses *session.Session, limits *persist.Limit
 			if may != losesText && may != isForgotten {
 				early.texts++
 			}
-		case fate != stays:
+		case fate != stays: // losesAnswer, or forgotten with a generated key
 			all.answers++
 			if may == stays {
 				early.answers++

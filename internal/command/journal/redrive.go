@@ -134,7 +134,7 @@ func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profil
 	options := func(rec *persist.Record) []oncehttp.LookupOption {
 		all := []oncehttp.LookupOption{oncehttp.AsSeen(*rec), oncehttp.WithNote(f.reason)}
 		if !f.told {
-			all = append(all, oncehttp.Untold())
+			all = append(all, oncehttp.Untold()) // the client refuses it, if a program may know of its end
 		}
 		return all
 	}
@@ -142,7 +142,7 @@ func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profil
 		done: func(*persist.Record) bool { return false },
 		end: func(c *oncehttp.Client, rec *persist.Record) error {
 			_, err := c.Redrive(cmd.Context(), oncehttp.Key(rec.Key), options(rec)...)
-			if errors.Is(err, oncehttp.ErrKeyReused) {
+			if errors.Is(err, oncehttp.ErrKeyReused) { // it was tried under the next generation's key already
 				if latest := latestOf(cmd.Context(), c, rec.Key); latest != "" {
 					err = fmt.Errorf("%w; its latest generation is %q: redrive that one, if it was refused, too", err, latest)
 				}

@@ -59,7 +59,7 @@ const (
 // the totals.
 func (f *redriveFlags) bulk(ctx context.Context, globs []string, p *profile.Profile, s terminal.Streams) error {
 	by := signature()
-	if most := persist.NoteBytesMax - len(signed(" ", by)) + 1; len(f.reason) > most {
+	if most := persist.NoteBytesMax - len(signed(" ", by)) + 1; len(f.reason) > most { // " " is a reason of one byte, which does not count
 		return fmt.Errorf("--reason is longer than %d bytes", most)
 	}
 	f.reason = signed(f.reason, by)
@@ -83,7 +83,7 @@ func (r *redriving) prepare(ctx context.Context, globs []string) (err error) {
 		if r.end, err = startOf(r.run); err != nil {
 			return err
 		}
-	} else if claimer, shared := persist.As[persist.Claimer](r.ses.Journal); shared && !r.dry {
+	} else if claimer, shared := persist.As[persist.Claimer](r.ses.Journal); shared && !r.dry { // on a server the ends of operations have its clock
 		if r.end, err = claimer.Now(ctx); err != nil {
 			return place.JournalError(r.Path, err)
 		}
@@ -204,14 +204,14 @@ func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, erro
 	named.ReplacedBy = cmp.Or(rec.ReplacedBy, intent.NextGeneration(rec.Key)) // a batch or a program begins that without naming it
 	next, err := successorOf(ctx, r.ses.Journal, &named)
 	switch {
-	case errors.Is(err, persist.ErrNotFound) && named.ReplacedBy == intent.NextGeneration(rec.Key):
+	case errors.Is(err, persist.ErrNotFound) && named.ReplacedBy == intent.NextGeneration(rec.Key): // it is free, or only named
 	case errors.Is(err, persist.ErrNotFound):
 		return fateReplaced, nil
 	case err != nil:
 		return "", place.JournalError(r.Path, err)
-	case next.RedriveRun == r.run && next.Replaces == rec.Key:
+	case next.RedriveRun == r.run && next.Replaces == rec.Key: // this run did, before it was broken off
 		return fateBegun, nil
-	case rec.ReplacedBy == "":
+	case rec.ReplacedBy == "": // a batch or a program has begun the next generation
 		return fateStands, nil
 	default:
 		return fateReplaced, nil
@@ -281,6 +281,7 @@ func (r *redriving) one(ctx context.Context, rec *persist.Record) {
 	var next oncehttp.Key
 	ours := false
 	if err == nil {
+		// Untold: refused, if a program may know of its end by now.
 		next, err = c.Redrive(ctx, oncehttp.Key(rec.Key), oncehttp.OfAccount(rec.Account), oncehttp.WithNote(r.reason), oncehttp.InRun(r.run), oncehttp.Untold())
 	}
 	if err == nil {

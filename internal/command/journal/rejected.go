@@ -201,8 +201,8 @@ func (l *listFlags) checkRejected() error {
 	case (l.json || strings.HasSuffix(l.format, "json")) && len(l.columns) > 0:
 		return errors.New("--columns is for --format table and csv; JSON has everything")
 	}
-	_, err := l.writer(io.Discard, clock{}, nil)
-	l.fields = nil
+	_, err := l.writer(io.Discard, clock{}, nil) // checks the flags of the format
+	l.fields = nil                               // of that check
 	return err
 }
 
@@ -227,8 +227,8 @@ func sayNowhere(at place.Place, stderr io.Writer) {
 // stuckRejected prints the rejected operations for stuck --rejected, and adds their number to the alert (the exit status for monitoring). With --quiet it prints
 // nothing.
 func (l *listFlags) stuckRejected(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
-	sel.query.States = nil // those of stuck
-	if a.flags.rejected < 0 {
+	sel.query.States = nil    // pending and held, which a forgotten operation has not
+	if a.flags.rejected < 0 { // else lookAtRejected says it
 		sayNowhere(ses.Place, s.Err)
 	}
 	all, err := a.lookAtRejected(ctx, ses, sel, s.Err)
@@ -316,7 +316,8 @@ type older struct {
 	backup time.Time // the earliest
 }
 
-// olderOf counts the operations of a list that the journal forgot, since nothing happened, before it was restored from a backup: they may have been done since.
+// olderOf counts the operations of a list that the journal forgot, since nothing happened, before it was restored from a backup: they may have been done since. o.backup is
+// the time of the earliest of these backups.
 func olderOf(all []forgotten.Operation) (o older) {
 	for i := range all {
 		if at := all[i].Backup; !at.IsZero() {

@@ -186,7 +186,7 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 			p.Results = append(p.Results, resultCount{Result: r, N: n})
 		}
 	}
-	most := max(1, slices.Max(st.Ages[:]))
+	most := max(1, slices.Max(st.Ages[:])) // the longest bar; not 0, since it divides
 	for i, n := range st.Ages {
 		label := "older"
 		if i < ageBuckets {

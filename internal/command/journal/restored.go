@@ -103,7 +103,7 @@ func restored(ctx context.Context, ses *session.Session, text string, s terminal
 	}
 	before := 0
 	n, err := changeAll(ctx, ses, persist.Query{AllAccounts: true, States: unfinished()}, func(rec *persist.Record) (bool, error) {
-		if rec.HoldReason == persist.HoldRestored {
+		if rec.HoldReason == persist.HoldRestored { // the command was called before
 			before++
 		}
 		if err := leases.refuse(rec); err != nil { // claimed meanwhile
@@ -313,7 +313,7 @@ func changeAll(ctx context.Context, ses *session.Session, q persist.Query, chang
 	})
 	close(jobs)
 	workers.Wait()
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) { // Canceled: a signal, and in err already
 		err = &terminal.ExitError{Status: terminal.ExitUnknown, Err: place.JournalError(ses.Place.Name, cause)}
 	}
 	return changed, err

@@ -165,7 +165,7 @@ func (f *resumeFlags) aimed(ctx context.Context, ses *session.Session, cfg onceh
 	if cfg.Authorize != nil && len(f.origins) == 0 {
 		return cfg, errors.New("--sign: say with --origin for which server it signs, as journal list shows it")
 	}
-	cfg.ProfileOf = session.RecordedProfile(cfg.Profile)
+	cfg.ProfileOf = session.RecordedProfile(cfg.Profile) // each by the profile that it was begun with
 	return f.directed(ctx, ses, cfg, header)
 }
 
@@ -198,7 +198,7 @@ func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<-
 		if e := (*oncehttp.Error)(nil); errors.As(err, &e) {
 			l = results.Failed(res.Key, err)
 			if rec, err := c.Lookup(ctx, res.Key); err == nil { // else it keeps the counts of this run
-				if l.CountWhole(&rec); l.Attempts == 0 { // nothing was tried in this run
+				if l.CountWhole(&rec); l.Attempts == 0 { // CountWhole: with the attempts of earlier runs. 0: nothing was tried in this run
 					l.TakeRecord(&rec)
 				}
 			}

@@ -158,7 +158,7 @@ func (s *selection) top(ctx context.Context, ses *session.Session, limit int, or
 	err := s.each(ctx, ses, func(rec *persist.Record) error {
 		heap.Push(h, *rec)
 		if h.Len() > limit {
-			heap.Pop(h)
+			heap.Pop(h) // takes out the least
 		}
 		return nil
 	})

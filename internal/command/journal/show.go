@@ -68,6 +68,7 @@ was rejected, so that nothing happened and the journal forgot it, is shown, too:
 				if err != nil && !errors.Is(err, errNoSuchKey) {
 					return err
 				}
+				// The journal may have forgotten an operation of the key, and have one that was begun since: both are shown.
 				found, rerr := showRejected(cmd.Context(), f, ses, key, c, asJSON, s)
 				if err != nil && !found {
 					err = f.NotFound(key)
@@ -204,7 +205,7 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known
 	if next != nil {
 		fmt.Fprintf(&b, "  next generation: %s (%s)\n", next.Key, known.ResultOfRecord(next))
 	}
-	if rec.ServerToken {
+	if rec.ServerToken { // the server hands out the key of each operation
 		line("token", "%s", cmp.Or(rec.Token, "none yet"))
 	}
 	line("created", "%s", c.when(rec.Created, "-"))

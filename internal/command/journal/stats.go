@@ -40,7 +40,7 @@ func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selectio
 	if a.since = sel.since; a.since.IsZero() {
 		a.since = a.now.Add(-refusedFor) // --fail-refused counts the last hour
 	}
-	if f.sums.Amount == "" && f.promFile == "" && max(f.alerts.refused, f.alerts.unknown) < 0 {
+	if f.sums.Amount == "" && f.promFile == "" && max(f.alerts.refused, f.alerts.unknown) < 0 { // these need the records; below 0: not given
 		if done, err := a.counted(ctx, ses, sel); done || err != nil {
 			if err == nil && f.alerts.wantsRejected() {
 				_, err = a.lookAtRejected(ctx, ses, sel, s.Err)
@@ -191,7 +191,7 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 		st.States[rec.State.String()]++
 		result := sel.declines.ResultOfRecord(rec)
 		st.Results[result]++
-		if rec.State.Final() && rec.State != persist.StateAbandoned && result == results.Unknown {
+		if rec.State.Final() && rec.State != persist.StateAbandoned && result == results.Unknown { // for --fail-unknown; a person knows of the abandoned ones
 			st.ended++
 		}
 		if status := answerStatus(rec); status != 0 {
@@ -348,7 +348,7 @@ func (st *Stats) histogram(b *strings.Builder) {
 		if i < ageBuckets {
 			label = "under " + view.Roughly(ageEnds()[i])
 		}
-		fmt.Fprintf(b, "  %-11s %-*s %d\n", label, width, strings.Repeat("█", (n*width+most-1)/most), n)
+		fmt.Fprintf(b, "  %-11s %-*s %d\n", label, width, strings.Repeat("█", (n*width+most-1)/most), n) // rounded up: any number has a bar
 	}
 }
 

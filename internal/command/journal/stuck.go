@@ -114,7 +114,7 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 		if err := list(ctx, ses, sel, a, c, s); err != nil {
 			return err
 		}
-		if a.held+a.pending+a.rejected == 0 {
+		if a.held+a.pending+a.rejected == 0 { // --account may be mistyped
 			f.SayUnknownAccount(ctx, ses, s.Err)
 		}
 		if !f.list.rejected {
@@ -174,7 +174,7 @@ func (f *stuckFlags) sayOthers(ctx context.Context, ses *session.Session, sel se
 	if f.alerts.quiet && !f.alerts.wantsRejected() {
 		return nil
 	}
-	sel.query.States = nil // those of stuck
+	sel.query.States = nil // pending and held, which a forgotten operation has not
 	all, err := a.lookAtRejected(ctx, ses, sel, stderr)
 	if err == nil && !f.alerts.quiet {
 		sayRejected(all, ses.Place, a.now, stderr)
