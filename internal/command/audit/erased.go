@@ -27,6 +27,7 @@ func goneKeys(ctx context.Context, ses *session.Session, theirs *exportIndex) fu
 		found := map[string]string{}
 		err = theirs.look.Bucket(rowsBucket).ForEach(func(key, _ []byte) error {
 			match, _, _ := bytes.Cut(key, []byte{0})
+			// The digest as an erased record has it, made with the journal's secret.
 			if digest := persist.ErasedKey(secret, string(match)); digest != "" {
 				found[digest[:erasedDigits]] = string(match)
 			}

@@ -243,7 +243,7 @@ func (r *indexing) next(tx *bbolt.Tx) error {
 	return nil
 }
 
-// spell reads the amount in a cell, with the decimal mark of --decimal. JSON has one way to write a number, and NDJSON without --decimal is read as that.
+// spell reads the amount in a cell, with the decimal mark of --decimal. JSON has one way to write a number, and NDJSON (it has no columns) without --decimal is read as that.
 func (r *indexing) spell(text string) (results.Decimal, error) {
 	if r.rows.columns == nil && r.flags.decimal == "" {
 		return results.ParseDecimal(text)

@@ -36,6 +36,7 @@ const (
 func (b *batch) lockFolders(ctx context.Context) (unlock func()) {
 	var all []func()
 	if !b.flags.dry {
+		// Sorted: all batches take the locks in one order, so that no two wait for each other.
 		for _, folder := range slices.Sorted(slices.Values(b.in.Folders())) {
 			unlock, late := place.LockFolder(ctx, folder, copyTime)
 			if all = append(all, unlock); late && ctx.Err() == nil {

@@ -119,7 +119,7 @@ func (s *sorter) gone() (found left, err error) {
 			found.fresh += rows
 		case rows == 0:
 			found.gone++
-			found.open += min(group.open, 1)
+			found.open += min(group.open, 1) // several tries of a row count once
 			if found.oldest == 0 || group.oldest < found.oldest {
 				found.oldest = group.oldest
 			}

@@ -166,8 +166,8 @@ func (b *batch) takeBack(r *input.Row, l *results.Line) {
 	}
 }
 
-// wasInHand reports whether the end of the batch met a row before any request went out for it: before the call did anything (Untouched), or between an attempt's begin and
-// its send.
+// wasInHand reports whether the end of the batch met a row before any request went out for it: before the call did anything (Untouched), or by an interrupt with nothing sent
+// yet.
 func wasInHand(l *results.Line) bool {
 	return l.Untouched || l.Sends == 0 && l.Outcome == oncehttp.OutcomeNotSent.String() && l.Error != nil && l.Error.Code == results.CodeInterrupted
 }

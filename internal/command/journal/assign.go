@@ -205,7 +205,7 @@ func (a *assigning) everything(ctx context.Context) error {
 			return err
 		}
 	}
-	// Operations with header values in their account come first. Of a key that stands with and without, the one without comes last.
+	// Operations with header values in their account come first. The client refuses the one without, while others of its key stand beside it.
 	err := a.all(ctx, func(rec *persist.Record) bool { return rec.Account != withoutHeaders(rec.Account) })
 	if err == nil {
 		err = a.all(ctx, func(rec *persist.Record) bool { return rec.Account == withoutHeaders(rec.Account) })

@@ -63,7 +63,7 @@ held may still be on the disk: the space is free, and not overwritten.`,
 // lock until the rename is done; on Windows it is closed just before, since an open file cannot be replaced there. Only
 // close the session afterwards.
 func compact(ctx context.Context, ses *session.Session, s terminal.Streams) error {
-	path, err := filepath.EvalSymlinks(ses.Place.Path)
+	path, err := filepath.EvalSymlinks(ses.Place.Path) // of a link, the file behind it is replaced
 	if err != nil {
 		return place.JournalError(ses.Place.Name, words.Pathless(err))
 	}

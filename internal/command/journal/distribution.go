@@ -67,7 +67,7 @@ func (d *distribution) percentile(p float64) float64 {
 		if left -= d.counts[i]; left <= 0 && d.whole {
 			return float64(i)
 		}
-		// The answer is the middle of the bucket, but no value that was never added. MinInt32 is the bucket of values not above 0.
+		// The result is the middle of the bucket, within its least and its greatest value. MinInt32 is the bucket of values not above 0.
 		if left <= 0 && i != math.MinInt32 {
 			return min(max(math.Pow(1.1, float64(i)+0.5), d.ends[i].least), d.ends[i].most)
 		}

@@ -83,7 +83,7 @@ func (r *redriving) prepare(ctx context.Context, globs []string) (err error) {
 		if r.end, err = startOf(r.run); err != nil {
 			return err
 		}
-	} else if claimer, shared := persist.As[persist.Claimer](r.ses.Journal); shared && !r.dry { // on a server the ends of operations have its clock
+	} else if claimer, shared := persist.As[persist.Claimer](r.ses.Journal); shared && !r.dry { // a journal on a server has a clock of its own, which all its clients share
 		if r.end, err = claimer.Now(ctx); err != nil {
 			return place.JournalError(r.Path, err)
 		}

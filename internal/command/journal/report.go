@@ -110,7 +110,7 @@ func filterText(fs *pflag.FlagSet, keys []string) string {
 	parts := slices.Clone(keys)
 	for _, name := range []string{"account", "state", "result", "since", "older", "origin", "declined"} {
 		if flag := fs.Lookup(name); flag != nil && flag.Changed {
-			parts = append(parts, "--"+name+" "+strings.Trim(flag.Value.String(), "[]"))
+			parts = append(parts, "--"+name+" "+strings.Trim(flag.Value.String(), "[]")) // pflag puts a list in brackets
 		}
 	}
 	return strings.Join(parts, " ")
@@ -307,6 +307,7 @@ func barsOf(history []persist.Attempt, c clock) []historyBar {
 		left := int(100 * float64(a.At.Sub(first)) / span)
 		bars[i] = historyBar{
 			At: c.when(a.At, "-"), Took: seconds(a.Took.Seconds()), What: attemptText(a),
+			// A bar at the very end, and one of no length, are seen, too.
 			Left: min(left, 99), Width: min(max(1, int(100*float64(a.Took)/span)), 100-min(left, 99)), Good: a.Status >= 200 && a.Status < 300,
 		}
 	}

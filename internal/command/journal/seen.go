@@ -100,7 +100,7 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 			return nil, nil, fmt.Errorf("%q: say KEY@SEEN, as journal list and journal stuck show it: a worker may have sent it since you looked; nothing was changed", words.Clip(rec.Key))
 		case rec.seen == "" && a.bound && a.warning != nil && a.warning(&rec.Record) != "": // ask shows it, and asks
 		case rec.seen == "" && a.bound:
-			err = s.Confirm(false, knownText(&rec.Record)) // false: --yes does not answer for what nobody has seen
+			err = s.Confirm(false, knownText(&rec.Record)) // false: --yes was not given, or asks would be false
 		case rec.seen != "" && acts.MovedSince(rec.seen, &rec.Record, a.kind):
 			if asks {
 				err = s.Confirm(false, "It does not stand as @"+rec.seen+" says: "+knownText(&rec.Record))
