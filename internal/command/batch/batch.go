@@ -123,8 +123,8 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 }
 
 // run does the command batch for one input file: it checks the flags, reads all rows once (surveyRows), compares them with the journals, and only then sends. In
-// this order every fault of the input is found before a file is created or a request is sent. b.started lets other batches on files of the same folder go on with
-// their checks.
+// this order every fault of the input is found before a file is created or a request is sent. Each of the five checks, checkLost and those after it, may refuse the run or
+// ask the user: rows may have been sent before, or elsewhere. b.started lets other batches on files of the same folder go on with their checks.
 func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) error {
 	defer runtime.KeepAlive(make([]byte, spareHeap)) // a large heap, so that the garbage collector runs less often
 	errs := &lateWriter{s.Err}                       // gets a writer beside the progress line below
@@ -173,7 +173,6 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	b.rejected = sync.OnceValue(b.readRejected)
 	b.started = b.lockFolders(ctx)
 	defer b.started()
-	// Each may refuse the run, or ask the user, if the rows may have been sent before (or, checkOrigin, elsewhere).
 	for _, check := range []func(context.Context, *batch, place.Place) error{f.checkLost, f.checkOrigin, f.checkCopy, f.checkOtherKeys, f.checkLeft} {
 		if err := check(ctx, b, at); err != nil {
 			bar.finish()

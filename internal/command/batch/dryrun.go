@@ -232,8 +232,7 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		d.note(r, fmt.Sprintf("the key %q is not sent again: %s", rec.Key, why))
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
 	}
-	// The run lacks something for it, such as its region or credential.
-	if lack := d.lacks(&rec); rec.State == persist.StatePending && lack.Need != acts.Nothing {
+	if lack := d.lacks(&rec); rec.State == persist.StatePending && lack.Need != acts.Nothing { // such as a region or a credential
 		d.note(r, fmt.Sprintf("the key %q is not sent: %s", rec.Key, words.FlagWords(lack.Why)))
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
 	}
