@@ -80,7 +80,7 @@ func isUnread(rec *persist.Record, res results.Result) bool {
 }
 
 // isDone reports whether an operation with this result has happened. The caller looks at the state, too: an operation in doubt (held, with an effect possible) is
-// not done.
+// not done. (Duplicate: the API has said that it was done before.)
 func isDone(res results.Result) bool {
 	return res == results.Done || res == results.Accepted || res == results.Duplicate
 }

@@ -84,7 +84,7 @@ func (a *audit) doneBefore(rec *persist.Record, x *Finding) bool {
 		return false // the rows have no keys, and the earlier operations have this reference, too
 	}
 	for _, key := range append([]string{rec.Replaces}, intent.GenerationsBelow(rec)...) {
-		// Replaces is "" if a person replaced none. Rows that cannot be read change no advice.
+		// Replaces is "" if a person replaced none; GenerationsBelow has the keys of its earlier tries. Rows that cannot be read change no advice.
 		if rows, err := a.theirs.peek(key); key != "" && err == nil && len(rows) > 0 {
 			x.Why = fmt.Sprintf("the exports have %s, in whose place it was begun, in %s", words.Clip(key), rows[0].where())
 			x.Next = "send it under no other key: it would take effect twice"

@@ -201,7 +201,7 @@ type finder struct {
 }
 
 // inAccount returns the finding that rows were begun under their own keys in other accounts. accounts has the account's name by the row's index; text names the
-// journal. Rows that stand in the account of this run, too, are left out.
+// journal. Rows that stand in the account of this run, too, are left out. As an example it has the least key, which is the same in each run.
 func (f *finder) inAccount(accounts map[int]string, text string) otherKeys {
 	found := otherKeys{text: text}
 	for i, account := range accounts {

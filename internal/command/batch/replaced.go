@@ -27,7 +27,7 @@ func (b *batch) doneInPlace(ctx context.Context, rec *persist.Record) (l results
 }
 
 // openInPlace changes the line that is printed for a row: a person has begun the operation by in place of the row's own, and by is pending, so that the outcome of
-// the row is unknown. If by is not pending, the line stays.
+// the row is unknown, and the same command goes on with it later (GoesOn). If by is not pending, the line stays.
 func openInPlace(l *results.Line, by *persist.Record) {
 	if by.State == persist.StatePending {
 		l.Result, l.Outcome, l.State, l.Exit, l.GoesOn = results.Unknown, oncehttp.OutcomeUnknown.String(), by.State.String(), terminal.ExitUnknown, true

@@ -396,7 +396,7 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	}
 	if cause != nil && ctx.Err() == nil {
 		if stuck := (*stuckError)(nil); errors.As(cause, &stuck) {
-			cause = stuck.said(b.session.Place.Name, b.tally.Untried())
+			cause = stuck.said(b.session.Place.Name, b.tally.Untried()) // Untried: without those stopped after an attempt had begun
 		} else if tripped := (*stoppedError)(nil); errors.As(cause, &tripped) {
 			cause = tripped.said(b.tally.Untried())
 		}

@@ -245,7 +245,7 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 }
 
 // neverBegun returns the line that is printed for a row which a run with --generation does not send, since the journal has no record of an earlier generation (try):
-// the row was never sent, or each send was rejected and the journal forgot it.
+// the row was never sent, or each send was rejected and the journal forgot it. First says that generation 1 has to be run before.
 func (b *batch) neverBegun(r *input.Row) results.Line {
 	l := results.Line{
 		Key: string(b.plan.keyOf(r, b.plan.generation)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown, First: 1,
@@ -317,8 +317,8 @@ func collided(rec *persist.Record, what, which string) results.Line {
 	return l
 }
 
-// ofFlag returns which, the names of what differs between a row and the record of its key, if that is one part that a flag gives for all rows; "" otherwise, as where the
-// recorded request is no longer kept, or the URL has columns of the row.
+// ofFlag returns which, the names of what differs between a row and the record of its key, if that is one part that a flag gives for all rows, so that the flag may be the
+// mistake; "" otherwise, as where the recorded request is no longer kept, or the URL has columns of the row.
 func (b *batch) ofFlag(rec *persist.Record, which string) string {
 	if rec.RequestGone() || strings.Contains(b.flags.url, "{") {
 		return ""

@@ -76,7 +76,7 @@ func surveyRows(ctx context.Context, in *input.File, p *plan, cfg oncehttp.Confi
 	}
 	s := newSurvey(dir, chunkRows)
 	s.client = client
-	if p.watchesLeft {
+	if p.watchesLeft { // checkLeft compares the keys of all rows with the journal
 		s.present = &sorter{dir: dir, most: chunkRows}
 	}
 	if p.sum >= 0 {

@@ -92,7 +92,7 @@ func (s *suspects) see(r *readRow, p *plan) error {
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("says %q: it may be the total of others, and would be sent as one more", r.Total)})
 		s.total = suspect{} // it is a suspect already
 	}
-	for _, text := range r.Fields[:p.needs.OfKey] {
+	for _, text := range r.Fields[:p.needs.OfKey] { // the fields of the key come first
 		if strings.TrimSpace(text) != text {
 			s.add(suspect{r.Number, r.Line, fmt.Sprintf("has %q in its key, with blanks at an edge: without them it would be another operation", words.Clip(text))})
 		}
@@ -141,6 +141,7 @@ func (s *suspects) amount(r *readRow, p *plan) {
 			s.addsUp(r, &d, s.rows, &s.sum)
 		}
 	}
+	// ReadsMinor: --body writes the amount in the smallest unit, so that its decimals are meant.
 	if s.decimals == "" && r.Cells && d.Scale > 0 && (p.needs.Body == nil || !p.needs.Body.ReadsMinor(p.look.Amount)) {
 		s.decimals = strings.Clone(strings.TrimSpace(text))
 	}

@@ -31,7 +31,7 @@ func (w *wire) join(cfg *oncehttp.Config) {
 	if w == nil {
 		return
 	}
-	cfg.Limiter = func(string) oncehttp.Limiter { return w }
+	cfg.Limiter = func(string) oncehttp.Limiter { return w } // the same for all servers
 	next := cfg.Observe
 	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
 		w.observe(ctx, e)

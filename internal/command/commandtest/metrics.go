@@ -43,7 +43,7 @@ func listedMetrics(t *testing.T, prefixes []string) map[string]metric {
 		t.Fatal(err)
 	}
 	all := map[string]metric{}
-	for _, row := range listedRow.FindAllStringSubmatch(string(page), -1) {
+	for _, row := range listedRow.FindAllStringSubmatch(string(page), -1) { // row[1:]: name, kind, unit, labels, help
 		name := row[1]
 		if unit := unitOf(name); row[3] != unit {
 			t.Errorf("docs/metrics.md: %s has the unit %s, its name says %s", name, row[3], unit)

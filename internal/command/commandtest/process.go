@@ -23,8 +23,8 @@ func RunTests(m *testing.M) {
 	if os.Getenv(AsCommand) != "" {
 		command.Main() // ends the process
 	}
-	testrun.AtOnce(testrun.N(12, 5)) // they wait for servers and for other processes
-	testrun.InMemory()
+	testrun.AtOnce(testrun.N(12, 5)) // so many tests, 5 in a whole run: they wait for servers and for other processes
+	testrun.InMemory()               // temporary folders are in memory
 	// The tests see no configuration of the user.
 	dir, err := os.MkdirTemp("", "oncehttp-config")
 	if err != nil {

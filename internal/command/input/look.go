@@ -31,7 +31,7 @@ func totalWords() []string {
 // isTotal reports whether a cell says that its row is a sum of other rows: it is one of totalWords, perhaps with a number, a currency, or more in brackets or behind a
 // colon.
 func isTotal(cell string) bool {
-	const bytesMax = 40
+	const bytesMax = 40 // a longer cell is a sentence
 	if len(cell) > bytesMax {
 		return false
 	}
@@ -49,7 +49,7 @@ func isTotal(cell string) bool {
 // namesTotal reports whether the first or the last word of a cell is one of totalWords, as in "Subtotal ACME": the row may be a sum of others, or that of somebody
 // called so.
 func namesTotal(cell string) bool {
-	const bytesMax = 80
+	const bytesMax = 80 // a longer cell is a sentence
 	cell = strings.TrimSpace(cell)
 	first := strings.IndexFunc(cell, unicode.IsSpace)
 	if first < 0 || len(cell) > bytesMax {

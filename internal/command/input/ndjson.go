@@ -56,7 +56,7 @@ func (n *NDJSONRows) readLine() ([]byte, error) {
 		part, err := n.In.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
-		case len(line) > RowBytesMax+2:
+		case len(line) > RowBytesMax+2: // 2 for CR LF
 			return nil, errRowTooLong
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue

@@ -218,7 +218,7 @@ func (n *RowNeeds) Index(field, flag string) int {
 	if i < 0 {
 		i = len(n.Fields)
 		n.Fields = append(n.Fields, field)
-		n.flags = append(n.flags, make([]string, i+1-len(n.flags))...)
+		n.flags = append(n.flags, make([]string, i+1-len(n.flags))...) // no flag is noted for the fields of the key
 		n.flags[i] = flag
 	}
 	return i

@@ -35,7 +35,7 @@ type alertFlags struct {
 func (f *alertFlags) bind(fs *pflag.FlagSet, counts bool) {
 	f.held, f.pending, f.rejected, f.refused, f.unknown = -1, -1, -1, -1, -1
 	settings.BindAge(fs, &f.over, "fail-over", "end with status 6 where something is pending or held for longer than this, or was rejected and not done since; 0s: where anything is")
-	f.overSet = func() bool { return fs.Changed("fail-over") }
+	f.overSet = func() bool { return fs.Changed("fail-over") } // also for 0s, which any age exceeds
 	if counts {
 		fs.IntVar(&f.held, "fail-held", -1, "end with status 6 where more than so many operations are held (-1: never)")
 		fs.IntVar(&f.pending, "fail-pending", -1, "end with status 6 where more than so many operations are pending (-1: never)")

@@ -144,7 +144,7 @@ func (p *prospect) text(rec persist.Record) string {
 		return "wait: " + sending
 	}
 	switch operation.ProspectOf(&op, p.now) {
-	case operation.WaitsForWord, operation.WaitsForTruth:
+	case operation.WaitsForWord, operation.WaitsForTruth: // held: a person, or the program (Reconcile), says what came of it
 		return "wait until it is settled"
 	case operation.WaitsForTime:
 		return "wait until " + op.NextAttempt.UTC().Format(time.RFC3339)

@@ -66,7 +66,7 @@ send counts, as in list and stats.`,
 			if err := f.CheckOut(name); err != nil {
 				return err
 			}
-			if err := terminal.SpareOthers("--out", name, "{"); err != nil {
+			if err := terminal.SpareOthers("--out", name, "{"); err != nil { // no file is replaced but one that begins as an export does
 				return err
 			}
 			return f.WithReader(func(ses *session.Session) error {

@@ -178,7 +178,7 @@ func (l *listFlags) writer(out io.Writer, c clock, d results.Declines) (recordWr
 	case l.sort != "" && l.limit == 0:
 		return nil, errors.New("--sort needs --limit")
 	}
-	c.relative = c.relative && l.format != "csv"
+	c.relative = c.relative && l.format != "csv" // a program reads CSV, and "2h ago" tells it nothing
 	known := listColumns(c, d)
 	if l.format == "csv" {
 		known = append(known, column{"SEEN", session.SeenKey})

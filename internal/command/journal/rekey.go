@@ -47,7 +47,7 @@ it was settled; what has moved since is left alone (status 3).`,
 			if err != nil {
 				return err
 			}
-			newKey := func(rec *persist.Record) string { return words.KeyLike(rec.Key, args[1]) }
+			newKey := func(rec *persist.Record) string { return words.KeyLike(rec.Key, args[1]) } // with "idemp:" in front, if rec.Key has it
 			return a.run(cmd.Context(), args[:1], act{
 				done: func(*persist.Record) bool { return false },
 				end: func(c *oncehttp.Client, rec *persist.Record) error {

@@ -62,6 +62,7 @@ filtered then, with the attempts. Bodies, headers and query strings are not in i
 			if err := terminal.CheckFolder(name); err != nil {
 				return err
 			}
+			// Neither the journal nor any other file is replaced but an earlier page.
 			if err := cmp.Or(f.CheckOut(name), terminal.SpareOthers("--out", name, "<!doctype html>")); err != nil {
 				return err
 			}

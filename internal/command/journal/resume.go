@@ -175,7 +175,7 @@ func (f *resumeFlags) pass(ctx context.Context, ses *session.Session, c *oncehtt
 	ctx = context.WithoutCancel(ctx) // the client's Close ends the pass in good order
 	lines, printed := make(chan results.Placed, f.workers), make(chan error, 1)
 	go func() {
-		stop := func(error) { go c.Close() }
+		stop := func(error) { go c.Close() } // Close waits for attempts, and their lines for this printer
 		printed <- results.NewPrinter(out, ses.Flush).Run(ctx, lines, stop)
 	}()
 	t, err := f.feed(ctx, c, lines)
