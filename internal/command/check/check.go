@@ -222,7 +222,7 @@ func (f *checkFlags) run(ctx context.Context, url string, s terminal.Streams) er
 		return terminal.ExitWith(rep.ExitStatus())
 	}
 	status := f.report.Conclude(written, f.ids(), s.Out) // writes the report; the status leaves out known failures
-	if err != nil { // the run was cut short; its report so far has been written
+	if err != nil {                                      // the run was cut short; its report so far has been written
 		return &terminal.ExitError{Status: report.ExitError, Err: errors.Join(terminal.Unsaid(status), checkError(err))}
 	}
 	return status
