@@ -122,6 +122,7 @@ func (f *auditFlags) currencyColumn(row map[string]string) (string, error) {
 	}
 	var found []string
 	for _, column := range slices.Sorted(maps.Keys(row)) {
+		// The column of --match or --type has another task, whatever its name.
 		if slices.Contains([]string{"currency", "currency code", "currency_code", "ccy", "curr"}, strings.ToLower(column)) && column != f.match && column != f.typeCol {
 			found = append(found, column)
 		}

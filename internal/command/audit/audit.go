@@ -294,7 +294,7 @@ func (f *auditFlags) checkAmounts() error {
 // namedColumn is a column of an export, and the flag with its name.
 type namedColumn struct{ flag, column string }
 
-// columns returns the columns required in every export, each with its flag.
+// columns returns the columns required in every export, each with its flag. A flag without a value requires none, and those of amounts count with --amount only.
 func (f *auditFlags) columns() []namedColumn {
 	list := []namedColumn{{"--match", f.match}}
 	add := func(on bool, flag, column string) {

@@ -22,7 +22,7 @@ func double(rows []indexedRow) []indexedRow {
 // rowsNamedMax bounds the rows of one finding.
 const rowsNamedMax = 10
 
-// doubleRows names the rows of an operation, with their amounts where these differ.
+// doubleRows names the rows of an operation, with their amounts where these differ. rows has two or more (double); of many, the first rowsNamedMax are named.
 func (a *audit) doubleRows(rows []indexedRow) string {
 	differ := a.flags.amount != "" && slices.ContainsFunc(rows, func(r indexedRow) bool { return r.money() != rows[0].money() })
 	var names []string

@@ -57,7 +57,7 @@ func newProgress(stderr io.Writer, name string, quiet bool) *progress {
 	if p.silent {
 		return p
 	}
-	pause := linePause
+	pause := linePause // a log gets a line now and then; the line on a terminal is drawn often
 	if p.terminal {
 		pause = drawPause
 		p.draw()
@@ -208,7 +208,7 @@ func (p *progress) draw() {
 
 // text returns the line that shows the progress at now: the rows done, their results, the rate, and the time that is left. The caller holds mu.
 func (p *progress) text(now time.Time) string {
-	if p.total == 0 {
+	if p.total == 0 { // the first reading does not know yet how many rows there are
 		return fmt.Sprintf("%s: %s, %d rows so far", p.name, p.phase, p.done)
 	}
 	parts := []string{fmt.Sprintf("%s: %s %d/%d", p.name, p.phase, p.done, p.total)}

@@ -148,6 +148,7 @@ func (f *checkFlags) options(url string) (conformance.Options, error) {
 	}
 	if len(f.as) > 0 {
 		if o.As, err = session.ParseHeaders(f.as); err != nil {
+			// ParseHeaders names --header in its errors.
 			return o, &terminal.SaidError{Text: strings.Replace(err.Error(), "--header", "--as", 1), Err: err}
 		}
 	}
@@ -166,8 +167,8 @@ func (f *checkFlags) options(url string) (conformance.Options, error) {
 	return o, nil
 }
 
-// shell returns a function to run a command line of the user's own; nil if the line is empty. The command's output
-// is dropped, so a server started by it cannot keep it open.
+// shell returns a function to run a command line of the user's own; nil if the line is empty. The command's output is dropped: a server started by it would hold that
+// open, and the function would wait for its end.
 func shell(line string) func(context.Context) error {
 	if line == "" {
 		return nil

@@ -141,6 +141,7 @@ func Readers(t *testing.T, journal string) map[string]string {
 			"CREATE ROLE shop LOGIN", "REVOKE EXECUTE ON FUNCTION oncehttp.write_records FROM PUBLIC",
 			"GRANT USAGE ON SCHEMA oncehttp TO shop", "GRANT SELECT ON oncehttp.version, oncehttp.record TO shop",
 		} {
+			// With the schema and the role of this test.
 			MustExec(t, db, strings.NewReplacer("oncehttp", schema, "shop", role).Replace(s))
 		}
 		t.Cleanup(func() { MustExec(t, db, "DROP OWNED BY "+role); MustExec(t, db, "DROP ROLE "+role) })

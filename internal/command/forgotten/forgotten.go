@@ -226,7 +226,7 @@ func Read(at place.Place, now time.Time) (all []Operation, unread int, err error
 		return nil, 0, nil // there is no place for a log, so nobody has written one
 	}
 	var restores []restore
-	for _, name := range []string{path + older, path} {
+	for _, name := range []string{path + older, path} { // the lines of the full, older file come first
 		text, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

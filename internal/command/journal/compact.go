@@ -105,7 +105,7 @@ func removeLeft(temporary string) {
 	}
 }
 
-// copyJournal writes every operation and fact of a journal to a new file called name, and returns the number of operations. With --seal-key the new file is sealed
+// copyJournal writes every operation and fact of a journal to a new file called name, and returns the number of operations. With --seal-key the new file is encrypted
 // by the current key. If that key hides the keys of operations, an erased operation is an error: its key is not known any more. The writes are not synced:
 // replaceFile syncs the file once. The key of a trial operation shows if the seal hides keys.
 func copyJournal(ctx context.Context, ses *session.Session, name string) (int, error) {
@@ -144,7 +144,7 @@ func inClear(ses *session.Session) bool {
 	return clear
 }
 
-// copyFacts copies the facts, values about the journal as a whole, to the new journal. The fact about the seal is written as of a journal in clear: the layer that
+// copyFacts copies the facts, values about the journal as a whole, to the new journal. The fact about the seal (encryption) is written as of a journal in clear: the layer that
 // seals the new journal turns it into its own.
 func copyFacts(ctx context.Context, ses *session.Session, to persist.Journal) error {
 	for _, name := range persist.FactNames() {

@@ -150,7 +150,7 @@ func (l *listFlags) writeRejected(out io.Writer, c clock, all []forgotten.Operat
 	if l.json || l.format == "ndjson" || l.format == "json" {
 		return writeRejectedJSON(out, all, l.format == "json" && !l.json)
 	}
-	var o *forgotten.Operation
+	var o *forgotten.Operation // the one being written: some columns show facts that a record lacks
 	columns, err := l.choose(rejectedColumns(c, func() *forgotten.Operation { return o }), c)
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 		return errors.New("--rejected and --broken-off: say one")
 	}
 	return f.WithReader(func(ses *session.Session) error {
-		ses.ShowsUnread = true // records sealed with other keys are listed by their clear parts
+		ses.ShowsUnread = true // records encrypted with other keys (of --seal-key) are listed by their clear parts
 		a, c := &alert{flags: &f.alerts, now: now}, clock{now: now, relative: terminal.IsTerminal(s.Out), leased: !ses.Place.IsFile()}
 		list := f.listOpen
 		if f.list.rejected {
@@ -248,7 +248,7 @@ func needsText(rec *persist.Record, authorized request.OriginSet) string {
 	case n.Hidden != "": // the other needs are sealed (encrypted)
 		return "the key " + n.SealKeys + " of the seal"
 	}
-	add(n.Plain, "to be sealed") // it is in clear, in a journal opened with keys
+	add(n.Plain, "to be sealed") // it is not encrypted, in a journal opened with keys: somebody may have put it there
 	add(n.Authorize, "Authorize")
 	add(!n.Authorize && authorized.Find(rec.Origin) != "", "Authorize for "+rec.Origin)
 	add(n.Region != "", "region "+words.Clip(n.Region))

@@ -19,7 +19,7 @@ import (
 func sayBrokenOff(ctx context.Context, ses *session.Session, q persist.Query, stderr io.Writer) error {
 	q.States = []persist.State{persist.StateConfirmed, persist.StateSettled}
 	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		if rec.ReplacedBy == "" || intent.IsSkipped(rec) { // nothing is to be finished for a placeholder
+		if rec.ReplacedBy == "" || intent.IsSkipped(rec) { // a placeholder, for a key that was skipped: nothing is to be finished
 			return nil
 		}
 		_, err := successorOf(ctx, ses.Journal, rec)
@@ -40,6 +40,7 @@ func sayBrokenOff(ctx context.Context, ses *session.Session, q persist.Query, st
 // there is none. Whether the operation really replaces the record is not checked, but for the request in the second search.
 func successorOf(ctx context.Context, j persist.Journal, rec *persist.Record) (persist.Record, error) {
 	next, err := j.Get(ctx, persist.ID{Account: rec.Account, Key: rec.ReplacedBy})
+	// Scopes are the header values. It is found, or there is no other account to look in, or the journal fails.
 	if len(rec.Scopes) == 0 || err == nil && !intent.OtherScope(rec.Scopes, &next) || err != nil && !errors.Is(err, persist.ErrNotFound) {
 		return next, err
 	}

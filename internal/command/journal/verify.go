@@ -67,7 +67,7 @@ func verify(ctx context.Context, f *session.JournalFlags, ses *session.Session, 
 		case rec.Validate() != nil:
 			damaged++
 			terminal.Say(out, "damaged: %s: %v", words.Clip(rec.Key), rec.Validate())
-		case !persist.IsSkipped(rec.Acts) && !request.Intact(&rec): // a placeholder has no request
+		case !persist.IsSkipped(rec.Acts) && !request.Intact(&rec): // the record of a skipped key has no request
 			damaged++
 			terminal.Say(out, "damaged: %s: its request is not what was hashed", words.Clip(rec.Key))
 		default:
