@@ -48,6 +48,7 @@ func (a *audit) matchOf(rec *persist.Record) string {
 func (a *audit) successor(rec *persist.Record) (*persist.Record, error) {
 	var found *persist.Record
 	at := *rec
+	// It is bounded, should the keys form a circle.
 	for n := 0; n < intent.GenerationsMax && (found == nil || !a.stateOf(found).done); n++ {
 		next, err := a.get(cmp.Or(at.ReplacedBy, intent.NextGeneration(at.Key)), rec)
 		switch {

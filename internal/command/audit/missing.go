@@ -56,7 +56,7 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 		x.Here = string(results.Unknown)
 		return a.blind(x, "its answer was pruned, so that --declined cannot be looked up in it, and "+theirWord(others))
 	case a.notDone(rec, &x, others):
-	case a.nearEdge(at):
+	case a.nearEdge(at): // its row may be in the next export, or in the one before
 		x.Finding, x.Here = "edge", string("missing, done here at "+at.UTC().Format(time.RFC3339))
 	default:
 		x.Finding = "missing"

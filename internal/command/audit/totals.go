@@ -38,7 +38,7 @@ func (a *audit) totalLines() []string {
 	ours.Name, theirs.Name = a.flags.amount+" here", a.flags.amountCol+" there"
 	known := slices.Concat(ours.Currencies(), theirs.Currencies())
 	slices.Sort(known)
-	if known = slices.Compact(known); slices.Contains(known, "") {
+	if known = slices.Compact(known); slices.Contains(known, "") { // "": amounts without a currency; it sorts first
 		known = known[1:]
 	}
 	if len(known) < 2 {

@@ -371,7 +371,7 @@ func (f *batchFlags) checkOut(file string, at place.Place) error {
 		return nil
 	}
 	for _, other := range []string{file, at.Path} {
-		if other != "" && terminal.SamePath(f.out, other) {
+		if other != "" && terminal.SamePath(f.out, other) { // "": the journal is on a server
 			return terminal.ErrSameFile(f.out, other)
 		}
 	}

@@ -171,8 +171,8 @@ func (b *breaker) end(l *results.Line) {
 	}
 }
 
-// statusAndCode returns text such as " (401 refused)" for a message: the status and the error's code, or the code in words if there was no answer; "" if there is
-// neither.
+// statusAndCode returns text such as " (401 refused)" for a message: the status of the rows in g and the code of their error, or the code in words if there was no answer;
+// "" if there is neither.
 func statusAndCode(g results.Group) string {
 	text := g.Text()
 	if g.Status != 0 && g.Code != "" {

@@ -24,7 +24,7 @@ func markLost(at place.Place) {
 }
 
 // checkLost asks the user before a new journal is made in the place of one that was moved or deleted during an earlier run (markLost). It returns nil if there was
-// none, if the journal is there again, or with --new-journal; then it removes the note of the loss. A dry run removes nothing.
+// none, if the journal is there again, or with --new-journal; then it removes the note of the loss, and so it does after a yes. A dry run removes nothing.
 func (f *batchFlags) checkLost(_ context.Context, b *batch, at place.Place) error {
 	if !at.IsFile() {
 		return nil

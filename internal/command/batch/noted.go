@@ -52,7 +52,7 @@ func argFrom(at place.Place) (string, error) {
 // read count as none.
 func notedIn(folder string, at place.Place) []string {
 	own, err := argFrom(at)
-	if folder == "" || err != nil {
+	if folder == "" || err != nil { // "": the input is stdin
 		return nil
 	}
 	text, err := terminal.ReadBounded(filepath.Join(folder, notedName), notedBytesMax)

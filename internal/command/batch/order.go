@@ -38,7 +38,7 @@ func (b *batch) queueOf(r *input.Row, queues []chan job) chan<- job {
 	if len(queues) == 1 {
 		return queues[0]
 	}
-	sum := short([]byte(r.Fields[b.plan.orderedBy]))
+	sum := short([]byte(r.Fields[b.plan.orderedBy])) // a hash, so that the values spread over the queues
 	return queues[binary.BigEndian.Uint32(sum[:])%uint32(len(queues))]
 }
 
@@ -71,7 +71,7 @@ func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
 // heldBack returns the line of JSON that is printed for a row behind the row number first, which has not ended. Nothing is sent for it. A row with an end in the
 // journal has that end.
 func (b *batch) heldBack(ctx context.Context, j *job, first int) results.Line {
-	if b.plan.generation > 1 {
+	if b.plan.generation > 1 { // an earlier generation (try) may forbid this one in any case
 		if standing, found := b.standing(ctx, &j.row); found {
 			return standing
 		}

@@ -96,7 +96,7 @@ const lineMost = 4 * results.AnswerBytesMax
 
 // lastLine returns the last whole line of a file; behind it a run may have died while it wrote.
 func lastLine(file io.ReaderAt, size int64) []byte {
-	tail := make([]byte, min(size, 2*lineMost))
+	tail := make([]byte, min(size, 2*lineMost)) // a whole line, and the beginning of another
 	n, _ := file.ReadAt(tail, size-int64(len(tail)))
 	tail = tail[:n]
 	tail = tail[:bytes.LastIndexByte(tail, '\n')+1]
@@ -106,7 +106,7 @@ func lastLine(file io.ReaderAt, size int64) []byte {
 
 // hasKey reports whether a key is one of the row's keys. A row has one key for each generation, a try that --generation began.
 func (p *plan) hasKey(r *input.Row, key string) bool {
-	for g := 1; g <= max(p.generation, generationsMost); g++ {
+	for g := 1; g <= max(p.generation, generationsMost); g++ { // an earlier run may have had a later generation
 		if string(p.keyOf(r, g)) == key {
 			return true
 		}

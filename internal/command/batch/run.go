@@ -216,7 +216,7 @@ func (b *batch) report(r *input.Row, l *results.Line, text results.Placed) {
 // certain, for a key that this run's profile does not trust, and before the time that the server named. Then the line says so.
 func (b *batch) do(ctx context.Context, j *job) results.Line {
 	r := &j.row
-	if b.plan.generation > 1 {
+	if b.plan.generation > 1 { // an earlier generation (try) may forbid this one
 		if standing, found := b.standing(ctx, r); found {
 			return standing
 		}
@@ -279,7 +279,7 @@ func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 	if err != nil || rec.State != persist.StatePending || rec.NextAttempt.IsZero() || wait <= 0 {
 		return results.Line{}, false
 	}
-	if wait <= cmp.Or(b.flags.Retry.MaxRetryAfter, time.Minute) {
+	if wait <= cmp.Or(b.flags.Retry.MaxRetryAfter, time.Minute) { // the client's default, too
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		b.bar.pause(rec.Key, rec.NextAttempt)

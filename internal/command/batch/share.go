@@ -52,7 +52,7 @@ func (b *batch) workLater(ctx context.Context) {
 // await sends a row, and tries it again while another process is sending it, until the time limit of a run for one operation. It returns the row's result line, which
 // may still say that another process has the row.
 func (b *batch) await(ctx context.Context, j *job) results.Line {
-	waits, stop := context.WithTimeout(ctx, cmp.Or(b.flags.Retry.MaxElapsed, 2*time.Minute))
+	waits, stop := context.WithTimeout(ctx, cmp.Or(b.flags.Retry.MaxElapsed, 2*time.Minute)) // the client's default, too
 	defer stop()
 	l := b.do(ctx, j)
 	for pause := shareFirst; l.Elsewhere(); pause = min(2*pause, shareMost) {

@@ -301,7 +301,8 @@ func (b *batch) erased(r *input.Row, generation int, rec *persist.Record) result
 	return l
 }
 
-// isCollided reports whether a result line was made by collided: the row's key is in the journal with other content, and nothing was sent.
+// isCollided reports whether a result line was made by collided: the row's key is in the journal with other content, and nothing was sent. Lines about a row that a person
+// has replaced have the same code, and no State.
 func isCollided(l *results.Line) bool {
 	return l.Result == results.Mismatch && l.Sends == 0 && l.State != "" && l.Error != nil && l.Error.Code == "key_reused"
 }

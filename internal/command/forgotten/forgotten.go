@@ -91,7 +91,7 @@ func operationOf(rec *persist.Record, now time.Time) Operation {
 			o.Sends++
 		}
 	}
-	// The counts of a record are those before its last run, and the history has the attempts of that one.
+	// The counts of a record may lack its last run. The history has the latest attempts of all runs, and may lack the oldest. So the greater number counts.
 	o.Attempts, o.Sends = max(rec.Attempts, len(rec.History)), max(rec.Sends, o.Sends)
 	return o
 }

@@ -171,7 +171,7 @@ func (c *csvRows) saysTotal(record []string) string {
 	return ""
 }
 
-// isNumber reports whether s is one number as JSON spells it, and nothing else.
+// isNumber reports whether s is one number as JSON spells it, and nothing else. json.Valid alone would take blanks around it, and other values.
 func isNumber(s string) bool {
 	if s == "" || (s[0] != '-' && (s[0] < '0' || s[0] > '9')) {
 		return false

@@ -49,7 +49,7 @@ func isUTF32(head []byte) bool {
 // byteOrderOf returns the byte order of a text in UTF-16, by the byte order mark at its beginning; nil if it has none, and is read as UTF-8.
 func byteOrderOf(head []byte) binary.ByteOrder {
 	switch {
-	case isUTF32(head):
+	case isUTF32(head): // checkHead refuses it
 		return nil
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
 		return binary.LittleEndian

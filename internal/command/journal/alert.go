@@ -106,7 +106,7 @@ func (a *alert) add(rec *persist.Record) {
 }
 
 // sayUnsent prints the oldest operation that is due for its first send; if it waits for long, no worker takes it. needs returns the conditions that a worker must meet
-// for it. It prints nothing with --quiet, or if there is none.
+// for it, such as a region. It prints nothing with --quiet, or if there is none.
 func (a *alert) sayUnsent(stderr io.Writer, needs func(*persist.Record) string) {
 	if a.unsent == nil || a.flags.quiet {
 		return

@@ -372,7 +372,7 @@ func parseStates(names []string) ([]persist.State, error) {
 	return states, nil
 }
 
-// statusText returns the status of the last known answer, even if it was pruned, or settled nothing; "-" if none is known.
+// statusText returns the status of the last known answer, even if it was pruned, or did not end the operation; "-" if none is known.
 func statusText(rec *persist.Record) string {
 	status := rec.Status
 	if rec.Answer != nil {

@@ -95,7 +95,7 @@ func (p *pruneFlags) run(ctx context.Context, s terminal.Streams) error {
 // sweep drops answers and keys beyond the limits until nothing is left to drop, and returns the number of changed records. The journal does it in portions, one for
 // each call of Sweep.
 func sweep(ctx context.Context, j persist.Journal, limits persist.Limits) (total int, err error) {
-	for n := 1; n > 0 && err == nil; total += n {
+	for n := 1; n > 0 && err == nil; total += n { // until a call finds nothing more
 		n, err = j.Sweep(ctx, limits)
 	}
 	return total, err

@@ -230,7 +230,7 @@ func maybeTold(rec *persist.Record) bool { return !acts.IsUntold(rec) }
 
 // begin begins the selected operations once more, with r.workers goroutines, and counts the results in r. It closes the clients at the end.
 func (r *redriving) begin(ctx context.Context) error {
-	queue := make(chan persist.Record)
+	queue := make(chan persist.Record) // r.each looks again: what has changed since the question is left alone
 	var wg sync.WaitGroup
 	for range r.workers {
 		wg.Go(func() {

@@ -269,7 +269,7 @@ func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel se
 func showRejected(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, c clock, asJSON bool, s terminal.Streams) (bool, error) {
 	var all []forgotten.Operation
 	var err error
-	for _, spelled := range []string{text, "*:" + text} { // else the end of a key, as in show
+	for _, spelled := range []string{text, "*:" + text} { // a pattern: the end of a key behind a colon, as in show
 		if all, err = rejected(ses, selection{query: f.Query(), globs: []string{spelled}}, c.now, s.Err); err != nil || len(all) > 0 {
 			break
 		}

@@ -73,7 +73,7 @@ func release(ctx context.Context, ses *session.Session, cfg oncehttp.Config, key
 			held.add(session.LackText(lack, rec))
 			return false, nil
 		}
-		rec.State, rec.HoldReason, rec.NextAttempt = op.State, op.Hold, op.NextAttempt
+		rec.State, rec.HoldReason, rec.NextAttempt = op.State, op.Hold, op.NextAttempt // changeAll writes the record
 		return true, nil
 	})
 	held.say(stderr)

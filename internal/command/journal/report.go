@@ -317,7 +317,7 @@ func barsOf(history []persist.Attempt, c clock) []historyBar {
 
 // attemptText returns the result of an attempt as text: its status, its error, and whether nothing was sent.
 func attemptText(a persist.Attempt) string {
-	text := words.CauseWords(words.FlagWords(a.Error))
+	text := words.CauseWords(words.FlagWords(a.Error)) // in words for users: flags in place of Go fields, causes of failed connections
 	if a.Status != 0 {
 		text = strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, text))
 	}

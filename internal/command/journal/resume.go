@@ -384,7 +384,7 @@ func (f *resumeFlags) directed(ctx context.Context, ses *session.Session, cfg on
 	if cfg.Origins, err = f.leadTo(ctx, ses, cfg.Account, asked); err != nil || bare {
 		return cfg, err
 	}
-	cfg.Authorize = session.InTurn(session.Authorize(header, strings.Join(cfg.Origins, "")), cfg.Authorize) // one, or none
+	cfg.Authorize = session.InTurn(session.Authorize(header, strings.Join(cfg.Origins, "")), cfg.Authorize) // Origins has one, or none: nothing is to be sent
 	return cfg, nil
 }
 

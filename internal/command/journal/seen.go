@@ -22,7 +22,7 @@ type seenRecord struct {
 }
 
 // repeats reports whether the argument of the command that named r says nothing new beside an earlier one, before: the same operation, and the same SEEN (the digest
-// of the record as the user saw it) or none.
+// of the record as the user saw it) or none. With another SEEN both stay, and unmoved judges each.
 func (r *seenRecord) repeats(before seenRecord) bool {
 	return before.ID == r.ID && (r.seen == "" || r.seen == before.seen)
 }

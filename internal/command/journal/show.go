@@ -347,7 +347,7 @@ func drawHistory(b *strings.Builder, history []persist.Attempt, c clock) {
 	if len(history) == 0 {
 		return
 	}
-	longest := time.Duration(1)
+	longest := time.Duration(1) // not 0, since it divides
 	for _, a := range history {
 		longest = max(longest, a.Took)
 	}

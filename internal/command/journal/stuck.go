@@ -259,7 +259,7 @@ func needsText(rec *persist.Record, authorized request.OriginSet) string {
 
 // lastError returns the reason why the last attempt of an operation brought no answer, or why the operation is held after an answer; "-" if there is none.
 func lastError(rec *persist.Record) string {
-	if why := words.LookupCause(rec.Note); why != "" && rec.State == persist.StateHeld {
+	if why := words.LookupCause(rec.Note); why != "" && rec.State == persist.StateHeld { // why a lookup at the API has not settled it
 		return words.ClipCause(why)
 	}
 	if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
