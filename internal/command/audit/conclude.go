@@ -39,7 +39,7 @@ func (a *audit) conclude(stderr io.Writer) {
 }
 
 // foreignSteps returns the next steps for rows of the exports without an operation here, possibly lost since a backup was restored. It returns none without such rows,
-// or if the keys seem to be spelled otherwise there. Rows alike but for the spelling (foreignAlike) do not count.
+// or if the keys seem to be spelled otherwise there (prefixes.hint): these rows are then not lost. Rows alike but for the spelling (foreignAlike) do not count.
 func (a *audit) foreignSteps() []string {
 	n := a.counts["foreign"] - a.foreignAlike
 	if n == 0 || a.prefixes.hint() != "" {

@@ -89,7 +89,7 @@ func (b *batch) look(ctx context.Context, group []readRow) {
 			ids[i] = persist.ID{Account: b.survey.account, Key: string(r.key)}
 		}
 	}
-	journal, found := persist.As[eachReader](b.session.Journal)
+	journal, found := persist.As[eachReader](b.session.Journal) // a journal that reads many keys in one call
 	if !found {
 		return
 	}

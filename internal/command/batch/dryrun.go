@@ -295,7 +295,7 @@ func (d *dryRun) decided(ctx context.Context, r *input.Row, rec *persist.Record)
 
 // unsentText returns the reason against sending a pending operation now, and the step of a run in place of the send; "" if a run sends it, or if it is not pending.
 func unsentText(rec *persist.Record, now time.Time) string {
-	op := operation.OpOf(rec, 0)
+	op := operation.OpOf(rec, 0) // 0: for how long the API knows the key, the record says
 	if rec.State != persist.StatePending {
 		return ""
 	}

@@ -84,7 +84,7 @@ func (d *dryRun) replacedEarlier(ctx context.Context, r *input.Row) results.Clas
 // replacement follows the keys in ReplacedBy from rec to the last operation that persons began in its place. is reports whether that one took effect, or may have. If
 // the journal does not have its record, it may have, and by has the key alone.
 func (b *batch) replacement(ctx context.Context, rec *persist.Record) (by persist.Record, is bool) {
-	op, by := operation.OpOf(rec, 0), *rec
+	op, by := operation.OpOf(rec, 0), *rec                                     // 0: for how long the API knows the key, the record says
 	for links := 0; by.ReplacedBy != "" && links < intent.IntentMax; links++ { // bounded, should the keys form a circle
 		next, err := b.session.Journal.Get(ctx, persist.ID{Account: by.Account, Key: by.ReplacedBy})
 		if err != nil || !intent.IsSuccessor(&by, &next) { // its record is gone, or is not what was begun in the place: nothing is known of its effect

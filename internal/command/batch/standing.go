@@ -314,7 +314,7 @@ func collided(rec *persist.Record, what, which string) results.Line {
 		Key: rec.Key, Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), Exit: terminal.ExitRefused,
 		Error: &results.LineError{Code: "key_reused", Message: what + " is " + rec.State.String() + " with other content than this row (" + which + "), so that nothing was sent"},
 	}
-	standsOpen(&l, rec)
+	standsOpen(&l, rec) // marks it, if the recorded operation is pending or held
 	return l
 }
 

@@ -71,7 +71,7 @@ func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s termi
 		return errors.New("-H is for --undo")
 	}
 	options := func(rec *persist.Record) []oncehttp.LookupOption {
-		list := []oncehttp.LookupOption{oncehttp.AsSeen(*rec), oncehttp.WithNote(a.reason)}
+		list := []oncehttp.LookupOption{oncehttp.AsSeen(*rec), oncehttp.WithNote(a.reason)} // AsSeen: only if it has not changed since
 		if u.undo {
 			list = append(list, oncehttp.Undo())
 		}

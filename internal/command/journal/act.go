@@ -140,7 +140,7 @@ func (f *actFlags) find(ctx context.Context, ses *session.Session, key string) (
 	q := f.Query()
 	q.Key = key
 	var found []persist.Record
-	see := ses.Seeing(ctx)
+	see := ses.Seeing(ctx) // Seeing asks for the time, and so comes before the records are read
 	err := session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		see.Set(rec)
 		found = append(found, *rec)

@@ -310,7 +310,7 @@ func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, erro
 // find returns the operation without an account that has a key, or a reference (ref-…) in its place; if there is none, the operation of the key that has the account
 // already. It returns errNoSuchKey if there is neither, and another error if several have the key.
 func (a *assigning) find(ctx context.Context, key string) (persist.Record, error) {
-	see := a.ses.Seeing(ctx)
+	see := a.ses.Seeing(ctx) // Seeing asks for the time, and so comes before the records are read
 	found, err := a.underNone(ctx, key)
 	if err != nil {
 		return persist.Record{}, err

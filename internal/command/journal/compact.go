@@ -148,7 +148,7 @@ func inClear(ses *session.Session) bool {
 // seals the new journal turns it into its own.
 func copyFacts(ctx context.Context, ses *session.Session, to persist.Journal) error {
 	for _, name := range persist.FactNames() {
-		value, err := ses.Journal.Fact(ctx, name, nil, nil)
+		value, err := ses.Journal.Fact(ctx, name, nil, nil) // nil, nil: it only reads
 		if err == nil && value != nil {
 			if name == persist.FactSeal && ses.Place.Sealer != nil {
 				value = []byte(persist.FactPlain) // as it is above the keys

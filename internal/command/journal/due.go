@@ -48,7 +48,7 @@ func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persis
 // operation.) The result implements persist.Claimer only if the journal does.
 func onlyKeys(j persist.Journal, keys []string) persist.Journal {
 	limited := keysJournal{j, keys}
-	if claimer, shared := persist.As[persist.Claimer](j); shared {
+	if claimer, shared := persist.As[persist.Claimer](j); shared { // a journal on a server, which several processes share
 		return keysClaimer{limited, claimer}
 	}
 	return limited
@@ -104,7 +104,7 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, cfg once
 	w := newTableWriter(s.Out, columns)
 	q := f.Query()
 	q.States = unfinished()
-	see := ses.Seeing(ctx)
+	see := ses.Seeing(ctx) // Seeing asks for the time, and so comes before the records are read
 	err = session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		look(see, rec)
 		return w.write(rec)
@@ -131,7 +131,7 @@ type prospect struct {
 // operation held since a restore counts as released, if the client may send it.
 func (p *prospect) text(rec persist.Record) string {
 	lack := p.from.Lacks(&rec)
-	op := operation.OpOf(&rec, 0)
+	op := operation.OpOf(&rec, 0) // 0: for how long the API knows the key, the record says
 	if p.restored {
 		released, is := acts.Released(op) // is: it was held since a restore; else released is op
 		if is && lack.Need != acts.Nothing {

@@ -128,7 +128,7 @@ with what Ctrl-C has interrupted before anything was sent.`,
 // list writes the selected records to w, in the order of --sort, or else oldest first, at most --limit of them. It ends w.
 func (l *listFlags) list(ctx context.Context, ses *session.Session, sel selection, w recordWriter) error {
 	order := sortOrders()[l.sort]
-	see := ses.Seeing(ctx)
+	see := ses.Seeing(ctx) // Seeing asks for the time, and so comes before the records are read
 	var err error
 	switch {
 	case order != nil:
@@ -215,7 +215,7 @@ type column struct {
 // listColumns returns the columns of journal list: a name, and a function for the cell of a record. c spells times, and d has the answers that count as refusals.
 func listColumns(c clock, d results.Declines) []column {
 	return []column{
-		{"KEY", session.SeenKey},
+		{"KEY", session.SeenKey}, // KEY@SEEN, if a person may decide about it
 		{"ACCOUNT", func(rec *persist.Record) string { return words.OrDash(rec.ScopedAccount()) }},
 		{"STATE", view.StateText},
 		{"RESULT", func(rec *persist.Record) string { return string(d.ResultOfRecord(rec)) }},

@@ -81,7 +81,7 @@ func originEntries(args []string) (entries []string, err error) {
 // tellOrigins prints a line for each origin: whether the journal allows sends to it only with credentials. args are the origins as the user wrote
 // them, entries the same as the journal keeps them.
 func tellOrigins(ctx context.Context, ses *session.Session, args, entries []string, s terminal.Streams) error {
-	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
+	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil) // nil, nil: it only reads
 	if err != nil {
 		return place.JournalError(ses.Place.Name, err)
 	}
@@ -98,7 +98,7 @@ func tellOrigins(ctx context.Context, ses *session.Session, args, entries []stri
 // removeOrigin takes an origin off the list of those that clients send to with credentials only, after a question. Other processes may change the list meanwhile: it is
 // tried again until no change came between.
 func removeOrigin(ctx context.Context, ses *session.Session, entry string, s terminal.Streams, yes bool) error {
-	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
+	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil) // nil, nil: it only reads
 	if err != nil {
 		return place.JournalError(ses.Place.Name, err)
 	}

@@ -116,7 +116,8 @@ const (
 	isForgotten
 )
 
-// prunedTo returns what a prune with these limits makes of a record: isForgotten, losesText (of the key), losesAnswer, or stays. It changes nothing.
+// prunedTo returns what a prune with these limits makes of a record: isForgotten, losesText (of the key), losesAnswer, or stays. It changes nothing. limits.Sweep tells
+// whether the record is dropped, or else stripped; what a strip takes away is seen on a copy.
 func prunedTo(limits *persist.Limits, rec *persist.Record, now time.Time) int {
 	switch drop, strip := limits.Sweep(rec, now); {
 	case drop:

@@ -132,7 +132,7 @@ func (f *redriveFlags) check(keys []string) error {
 // uses. The act is one for operations without an effect (denies): this chooses the words of a refusal.
 func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profile, s terminal.Streams) error {
 	options := func(rec *persist.Record) []oncehttp.LookupOption {
-		all := []oncehttp.LookupOption{oncehttp.AsSeen(*rec), oncehttp.WithNote(f.reason)}
+		all := []oncehttp.LookupOption{oncehttp.AsSeen(*rec), oncehttp.WithNote(f.reason)} // AsSeen: only if it has not changed since
 		if !f.told {
 			all = append(all, oncehttp.Untold()) // the client refuses it, if a program may know of its end
 		}

@@ -61,7 +61,7 @@ func release(ctx context.Context, ses *session.Session, cfg oncehttp.Config, key
 	}
 	held, others, q := &heldBack{}, &heldOtherwise{all: map[string]string{}}, persist.Query{Account: persist.Account(cfg.Account), States: []persist.State{persist.StateHeld}}
 	_, err = changeAll(ctx, ses, q, func(rec *persist.Record) (bool, error) {
-		op, released := acts.Released(operation.OpOf(rec, 0))
+		op, released := acts.Released(operation.OpOf(rec, 0)) // released: it was held since a restore. 0: for how long the API knows the key, the record says
 		if len(keys) > 0 && !slices.Contains(keys, rec.Key) {
 			return false, nil
 		}

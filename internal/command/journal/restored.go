@@ -190,7 +190,7 @@ type leases struct {
 // leasesOf returns a counter of leases by the clock of the journal. A lease is the claim of a process to send an operation, until a time. A journal in a file has no
 // leases that last: its counter finds none.
 func leasesOf(ctx context.Context, ses *session.Session) (*leases, error) {
-	claimer, ok := persist.As[persist.Claimer](ses.Journal)
+	claimer, ok := persist.As[persist.Claimer](ses.Journal) // a journal on a server
 	if !ok {
 		return &leases{}, nil
 	}
@@ -262,7 +262,7 @@ func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest
 // holdRestored changes an unfinished record for a restore from a backup of the time taken: it is held as maybe sent, and its lease (the claim of a process) ends. It
 // reports whether it changed anything; a repeated call does not.
 func holdRestored(rec *persist.Record, taken time.Time) bool {
-	before := operation.OpOf(rec, 0)
+	before := operation.OpOf(rec, 0) // 0: for how long the API knows the key, the record says
 	held := acts.Restored(before, taken)
 	if held == before && (rec.State.Final() || rec.LeaseOwner == "") {
 		return false

@@ -129,6 +129,7 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg once
 	if err != nil {
 		return err
 	}
+	// It keeps the values of --declined in the journal, and takes over those of earlier runs.
 	if err := f.client.KeepDeclines(ctx, ses, func(text string) { terminal.Say(s.Err, "%s", text) }); err != nil {
 		return err
 	}
@@ -237,7 +238,7 @@ func (f *resumeFlags) remaining(ctx context.Context, ses *session.Session, keys 
 	if only, is := persist.As[interface{ all() persist.Journal }](ses.Journal); is { // the journal shows the named keys alone
 		whole.Journal = only.all()
 	}
-	see, q := whole.Seeing(ctx), f.Query()
+	see, q := whole.Seeing(ctx), f.Query() // Seeing asks for the time, and so comes before the records are read
 	q.States = unfinished()
 	err := session.EachRecord(ctx, &whole, q, func(rec *persist.Record) error {
 		if len(keys) > 0 && !slices.Contains(keys, rec.Key) {
@@ -261,7 +262,7 @@ func (f *resumeFlags) remaining(ctx context.Context, ses *session.Session, keys 
 // left. t has the counts of the result lines.
 func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, account string, keys []string, t *results.Tally, stderr io.Writer) error {
 	now := time.Now()
-	left, err := f.remaining(context.WithoutCancel(ctx), ses, keys, now)
+	left, err := f.remaining(context.WithoutCancel(ctx), ses, keys, now) // after a signal, too
 	if err != nil {
 		return err
 	}
@@ -318,8 +319,8 @@ func (f *resumeFlags) sayNone(ctx context.Context, ses *session.Session, account
 		return nil
 	}
 	n := 0
-	q := persist.Query{States: unfinished()} // of the empty account
-	err := session.EachRecord(context.WithoutCancel(ctx), ses, q, func(rec *persist.Record) error {
+	q := persist.Query{States: unfinished()}                                                        // of the empty account
+	err := session.EachRecord(context.WithoutCancel(ctx), ses, q, func(rec *persist.Record) error { // after a signal, too
 		if withoutHeaders(rec.Account) == "" {
 			n++
 		}

@@ -52,8 +52,8 @@ provider did not do it, journal resume --restored sends it.`,
 			settle := act{
 				done: func(rec *persist.Record) bool { return rec.State == persist.StateSettled && rec.Effect == r.Effect },
 				end: func(c *oncehttp.Client, rec *persist.Record) error {
-					r.Note = a.reason // run has signed it by now
-					return c.Settle(cmd.Context(), oncehttp.Key(rec.Key), r, oncehttp.AsSeen(*rec))
+					r.Note = a.reason                                                               // run has signed it by now
+					return c.Settle(cmd.Context(), oncehttp.Key(rec.Key), r, oncehttp.AsSeen(*rec)) // AsSeen: only if it has not changed since
 				},
 				before: func(_ context.Context, ses *session.Session, rec *persist.Record) error {
 					return settledOtherwise(ses, rec)

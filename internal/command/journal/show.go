@@ -87,7 +87,7 @@ was rejected, so that nothing happened and the journal forgot it, is shown, too:
 // show calls print for each operation of the key, in any account. The first word of generated keys may be left out, and @SEEN may follow. If there is none, it tries
 // the operations that the user may mean. The error is errNoSuchKey if there are none of these either.
 func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, key string, print func(*persist.Record) error) error {
-	found, see := 0, ses.Seeing(ctx)
+	found, see := 0, ses.Seeing(ctx) // Seeing asks for the time, and so comes before the records are read
 	var err error
 	for _, spelled := range []string{key, words.KeyPrefix + key} {
 		if found > 0 || err != nil {
@@ -113,7 +113,7 @@ func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, ke
 // showMeant calls print for each operation whose key the user may mean by a text: the text is another spelling of the key, or else its end. It returns errNoSuchKey if
 // there is none. It is called for a text that is no key itself.
 func showMeant(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, print func(*persist.Record) error) error {
-	found, see := 0, ses.Seeing(ctx)
+	found, see := 0, ses.Seeing(ctx) // Seeing asks for the time, and so comes before the records are read
 	for _, means := range []func(text, key string) bool{words.MeansKey, words.EndsKey} {
 		err := session.EachRecord(ctx, ses, f.Query(), func(rec *persist.Record) error {
 			if !means(text, rec.Key) {
@@ -335,7 +335,7 @@ func showBodies(line func(name, format string, args ...any), rec *persist.Record
 func printable(body []byte) string {
 	text, binary := view.Body(body)
 	if binary != nil {
-		encoded, _ := json.Marshal(binary) // bytes: nothing can fail
+		encoded, _ := json.Marshal(binary) // JSON has bytes in base64; nothing can fail
 		return string(encoded)
 	}
 	return strings.Join(strings.Fields(string(text)), " ")

@@ -185,7 +185,7 @@ func (f *stuckFlags) sayOthers(ctx context.Context, ses *session.Session, sel se
 // stuckColumns returns the columns of journal stuck. c spells times; needs returns the conditions that a client must meet to send a record.
 func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 	return []column{
-		{"KEY", session.SeenKey},
+		{"KEY", session.SeenKey}, // KEY@SEEN, if a person may decide about it
 		{"ACCOUNT", func(rec *persist.Record) string { return words.OrDash(rec.ScopedAccount()) }},
 		{"STATE", view.StateText},
 		{"SINCE", func(rec *persist.Record) string { return c.when(rec.Created, "-") }},
@@ -208,7 +208,7 @@ func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 
 // willBeHeld returns a text if the next run will not send a pending operation, but hold or settle it; "" if it will send it.
 func (c clock) willBeHeld(rec *persist.Record) string {
-	op := operation.OpOf(rec, 0)
+	op := operation.OpOf(rec, 0) // 0: for how long the API knows the key, the record says
 	switch operation.ProspectOf(&op, c.now) {
 	case operation.WillHaveNoKey:
 		return "none: held by the next run, since no key protects another send"
@@ -225,7 +225,7 @@ func (c clock) willBeHeld(rec *persist.Record) string {
 // needsIn returns a function that returns the conditions that a client must meet to send a record. It reads the origins to which clients send with credentials; a role
 // without the right to read them goes without.
 func needsIn(ctx context.Context, ses *session.Session) (func(*persist.Record) string, error) {
-	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
+	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil) // nil, nil: it only reads
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
 		return nil, place.JournalError(ses.Place.Name, err)
 	}

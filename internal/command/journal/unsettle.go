@@ -40,7 +40,7 @@ Saying the same again is no error while it is held.`,
 			return a.run(cmd.Context(), args, act{
 				done: func(rec *persist.Record) bool { return rec.HoldReason == persist.HoldReopened },
 				end: func(c *oncehttp.Client, rec *persist.Record) error {
-					was, err := c.Unsettle(cmd.Context(), oncehttp.Key(rec.Key), a.reason, oncehttp.AsSeen(*rec))
+					was, err := c.Unsettle(cmd.Context(), oncehttp.Key(rec.Key), a.reason, oncehttp.AsSeen(*rec)) // AsSeen: only if it has not changed since
 					if errors.Is(err, oncehttp.ErrKeyReused) && rec.State == persist.StateSettled {
 						return replacedText(rec, err)
 					}
