@@ -223,7 +223,7 @@ func (a *audit) sides(ctx context.Context, ses *session.Session) error {
 		err = a.theirs.each(a.foreign)
 	}
 	if err == nil {
-		err = a.unclear()
+		err = a.unclear() // columns with a status that says neither done nor failed
 	}
 	return err
 }

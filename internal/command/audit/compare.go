@@ -131,7 +131,7 @@ func (a *audit) compare(rec *persist.Record) error {
 		}
 	}
 	if others = append(others, failed...); taken > 0 && len(rows) == 0 && !here.inDoubt {
-		return nil // done here, and all its rows are listed; or neither side has it as done
+		return nil // all its rows have a word of failure: done here, each is a finding already; not done here, both sides agree
 	}
 	switch {
 	case here.inDoubt && len(rows) == 0:
@@ -252,7 +252,7 @@ func (a *audit) mayNotSettle(rec *persist.Record, rows []indexedRow) string {
 		return mayHaveFailed
 	case len(rows) > 1:
 		return "there is more than one row"
-	case a.theirs.spent.has(rows[0].number), a.theirs.done.has(rows[0].number):
+	case a.theirs.spent.has(rows[0].number), a.theirs.done.has(rows[0].number): // spent: taken by an operation done here; done: it has the reference of one
 		return "the row is that of another operation here"
 	case a.flags.amount == "":
 		return ""

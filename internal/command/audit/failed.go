@@ -147,8 +147,8 @@ func looksDone(cell string) bool {
 	return said
 }
 
-// unclearColumn returns the column with a status that does not say whether the row is of something done; "" if there is none. An empty cell is
-// one only if no other column says done.
+// unclearColumn returns the column with a status that does not say whether the row is of something done; "" if there is none, or if --where or --all-rows tells it. An
+// empty cell is such a status only if no other column says done.
 func (f *auditFlags) unclearColumn(row map[string]string) string {
 	if len(f.where) > 0 || f.allRows {
 		return ""

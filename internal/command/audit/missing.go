@@ -104,7 +104,7 @@ const newKey = "send it alone under a new key: send --key NEWKEY, or batch a fil
 // statusOf returns the cell of the first row whose status is not selected by --where, such as "status=pending", and that row; "" and nil if there is no such row.
 func statusOf(others []indexedRow) (cell string, row *indexedRow) {
 	for i := range others {
-		if column, _, _ := strings.Cut(others[i].Not, "="); isStatus(column) {
+		if column, _, _ := strings.Cut(others[i].Not, "="); isStatus(column) { // Not: the cell by which --where leaves the row out
 			return others[i].Not, &others[i]
 		}
 	}

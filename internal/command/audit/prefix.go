@@ -60,6 +60,7 @@ func (p *prefixes) foreign(match string) {
 	}
 	p.tries++
 	p.there = p.rests(match, p.ours)
+	// Quotes around a key, as of a cell that was quoted twice.
 	if bare := strings.Trim(match, `"`); p.there == "" && bare != match && p.ours(bare) {
 		p.there = `"`
 	}

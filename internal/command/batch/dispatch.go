@@ -116,8 +116,8 @@ func (b *batch) recall(r *readRow, rec *persist.Record) {
 		return
 	}
 	l := b.flags.Declines.Confirmed(rec)
-	b.flags.JudgeEarlier(rec, &l)
-	b.judgeDeclined(rec, &l)
+	b.flags.JudgeEarlier(rec, &l) // a note, if --done of this run would judge the answer otherwise
+	b.judgeDeclined(rec, &l)      // a note, if an earlier run told a declined row as done
 	l.Row = r.Number
 	r.recorded, r.text, r.standing = &l, l.Marshal(), half(rec.Fingerprint)
 }

@@ -261,7 +261,7 @@ func (b *batch) neverBegun(r *input.Row) results.Line {
 const neverSent = "generation 1 was never sent"
 
 // readRejected returns the operations that were rejected and that the journal has forgotten, the latest of each key. They are kept in a file beside it. Where they
-// cannot be read, the map is nil.
+// cannot be read, the map is nil: only the text of a line is less exact then (neverBegun).
 func (b *batch) readRejected() map[persist.ID]forgotten.Operation {
 	all, _, err := forgotten.Read(b.session.Place, time.Now()) // oldest first
 	if err != nil {

@@ -99,7 +99,7 @@ func (s *seat) take() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.has || s.over {
-		<-s.wire.places
+		<-s.wire.places // lets another row in
 		return
 	}
 	s.has = true
@@ -112,6 +112,6 @@ func (s *seat) leave(over bool) {
 	s.over = s.over || over
 	if s.has {
 		s.has = false
-		<-s.wire.places
+		<-s.wire.places // lets another row in
 	}
 }

@@ -369,7 +369,7 @@ func (a *assigning) underNone(ctx context.Context, key string) (found []persist.
 func (a *assigning) already(ctx context.Context, key string) (rec persist.Record, err error) {
 	found := false
 	err = session.EachRecord(ctx, a.ses, persist.Query{Account: persist.Account(a.Account), Key: key}, func(r *persist.Record) error {
-		if withoutHeaders(r.Account) == a.to() {
+		if withoutHeaders(r.Account) == a.to() { // the query selects inner accounts, and those with header values, too
 			rec, found = *r, true
 		}
 		return nil

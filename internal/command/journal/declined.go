@@ -92,7 +92,7 @@ func sayDoneTwice(ctx context.Context, ses *session.Session, s terminal.Streams)
 		return err
 	}
 	var twice session.DoneTwice
-	q := persist.Query{AllAccounts: true, States: []persist.State{persist.StateConfirmed, persist.StateSettled}}
+	q := persist.Query{AllAccounts: true, States: []persist.State{persist.StateConfirmed, persist.StateSettled}} // no others count as done
 	err = session.EachRecord(ctx, ses, q, func(rec *persist.Record) error { return twice.See(ctx, ses, declines, rec) })
 	for _, text := range twice.Lines() {
 		terminal.Say(s.Err, "%s", text)

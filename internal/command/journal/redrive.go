@@ -195,6 +195,7 @@ func (f *redriveFlags) config(p *profile.Profile) oncehttp.Config {
 
 // matches reports whether --status, --where, --origin and the patterns of keys select a record.
 func (f *redriveFlags) matches(rec *persist.Record, sel *selection) bool {
+	// EffectRefused: its answer says that nothing happened.
 	if !slices.Contains(f.statuses, rec.FinalStatus()) || rec.FinalEffect() != persist.EffectRefused || !sel.match(rec) {
 		return false
 	}

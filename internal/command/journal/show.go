@@ -150,7 +150,7 @@ func nextGenerationOf(ctx context.Context, ses *session.Session, rec *persist.Re
 // showJSON writes a record as one line of JSON, with KEY@SEEN (the key and a digest of the record) if a decision about it is open. parts says which parts are shown.
 func showJSON(w io.Writer, rec *persist.Record, parts view.Parts) error {
 	v := view.Of(rec, parts)
-	if key := session.SeenKey(rec); key != rec.Key {
+	if key := session.SeenKey(rec); key != rec.Key { // else no decision about it is open
 		v.Seen = key
 	}
 	text, err := json.Marshal(v)
