@@ -19,9 +19,9 @@ type curl struct {
 	data        string                          // the option with the body, with a space before it; "" for none
 }
 
-// line returns the command in one line. c.data is the option for the body, behind all others. It leaves Content-Length and Host to curl. If the request has a
-// body without a Content-Type, the command removes the one that curl adds. A body with control characters is written as $'…', which bash, zsh and ksh
-// understand.
+// line returns the command in one line. c.data is the option for the body, behind all others. The options -sSig print errors and the head of the answer, no
+// progress, and take brackets in the URL as they are. It leaves Content-Length and Host to curl. If the request has a body without a Content-Type, the
+// command removes the one that curl adds. A body with control characters is written as $'…', which bash, zsh and ksh understand.
 func (c *curl) line() string {
 	var b strings.Builder
 	b.WriteString("curl -sSig" + c.options + c.verb() + " " + c.word(c.url))

@@ -130,7 +130,7 @@ func atMost(text string) string {
 	return strings.ToValidUTF8(text[:accessTextMax], "") + "…"
 }
 
-// faultName spells a fault as --faults does, without its argument; "" for none.
+// faultName spells a fault as --faults does, without its argument, such as "reset" or "503-after" (first the effect, then a 503); "" for none.
 func faultName(f mockserver.Fault) string {
 	status := f.Status
 	if status == 0 {

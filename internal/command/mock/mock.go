@@ -155,7 +155,7 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 	if err := f.checkAccess(); err != nil {
 		return cfg, nil, err
 	}
-	if judge != nil {
+	if judge != nil { // a nil *Referee in the interface would not be nil
 		cfg.Referee = judge
 	}
 	if err := cfg.Validate(); err != nil {
@@ -164,7 +164,8 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 	return cfg, judge, nil
 }
 
-// played returns the profile that the mock server plays, with the changes of other flags. An error says that too little is known of the API.
+// played returns the profile that the mock server plays, with the changes of other flags, such as --key-header. An error of playable says that too little is
+// known of the API.
 func (f *mockFlags) played() (*profile.Profile, error) {
 	p, err := session.FindProfile(f.profile)
 	if err == nil {
@@ -179,8 +180,8 @@ func (f *mockFlags) played() (*profile.Profile, error) {
 	return p, err
 }
 
-// setVerify makes the mock check signatures by the file of --sign. Callers are otherwise told apart by the Authorization header. A signature in that
-// header differs on each attempt, so all requests count as one caller's then.
+// setVerify makes the mock check signatures by the file of --sign, with the usual bound on their age (the zero Freshness: 5 minutes). Callers are otherwise
+// told apart by the Authorization header. A signature in that header differs on each attempt, so all requests count as one caller's then.
 func (f *mockFlags) setVerify(cfg *mockserver.Config) error {
 	if f.signing == "" {
 		return nil
@@ -277,8 +278,8 @@ func (f *mockFlags) run(ctx context.Context, s terminal.Streams) error {
 	return terminal.JoinExit(f.serve(ctx, mockserver.New(cfg), judge, log, s), log.close())
 }
 
-// serve serves requests until ctx ends, or the referee (a judge of the client) has its verdict, and then prints the end. judge may be nil: then only ctx ends it.
-// The first line on stdout has the URL.
+// serve serves requests until ctx ends, or the referee (a judge of the client) has its verdict, and then prints the end. judge may be nil: then only ctx ends
+// it. The first line on stdout has the URL.
 func (f *mockFlags) serve(ctx context.Context, server *mockserver.Server, judge *referee.Referee, log *accessLog, s terminal.Streams) error {
 	log.mu.Lock() // a request right after the start is logged after the first line
 	err := server.Listen(f.addr)
@@ -301,8 +302,8 @@ func (f *mockFlags) serve(ctx context.Context, server *mockserver.Server, judge 
 	return terminal.JoinExit(err, server.Close())
 }
 
-// conclude prints the numbers of sends, effects, keys and violations of the rules for clients. Then it writes the report of judge on the client or, if judge is nil,
-// each violation.
+// conclude prints the numbers of sends, effects, keys and violations of the rules for clients. Then it writes the report of judge on the client or, if judge
+// is nil, each violation on one line.
 func (f *mockFlags) conclude(server *mockserver.Server, judge *referee.Referee, s terminal.Streams) error {
 	l := server.Ledger().Snapshot()
 	terminal.Say(s.Err, "%s, %s, %s, %s", words.Count(l.Sends, "send"), words.Count(l.Effects, "effect"), words.Count(len(l.Keys), "key"), words.Count(len(l.Violations), "violation"))
@@ -324,7 +325,8 @@ func ruleIDs() []string {
 	return ids
 }
 
-// listBugs prints the broken servers that the mock can play, a line each, with what a customer sees and the cases of check that find it.
+// listBugs prints the broken servers that the mock can play, a line each, with what a customer sees and the cases of check that find it. Those of a hidden
+// one find it only with a witness (a count of the effects at the server), since all its answers look right.
 func listBugs(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, b := range bugs.All() {

@@ -22,7 +22,8 @@ func BindDirect(fs *pflag.FlagSet, to *string) {
 var errDirectShown = errors.New("--journal-direct: a password there would stand in the process list; " +
 	"put the URL into a file (--journal-direct @FILE), or the password into PGPASSWORD or ~/.pgpass")
 
-// ParseDirect reads the value of --journal-direct. It returns nil if the value is empty. journal is the place named by --journal.
+// ParseDirect reads the value of --journal-direct. It returns nil if the value is empty. journal is the place named by --journal. The result has no schema:
+// it is for listening alone, and the journal's own URL names that.
 func ParseDirect(text string, journal Place) (*url.URL, error) {
 	if text == "" {
 		return nil, nil

@@ -25,7 +25,7 @@ type lookers struct {
 	clients map[string]*oncehttp.Client
 }
 
-// client returns the client for an account, by which sending looks operations up. It is made at the first call, and sends nothing.
+// client returns the client for an account, by which sending looks operations up. It is made at the first call, and may send nothing: it has no origins.
 func (l *lookers) client(account string) (*oncehttp.Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,8 +44,8 @@ func (l *lookers) client(account string) (*oncehttp.Client, error) {
 	return c, nil
 }
 
-// sending reports whether this process may be sending the operation now: a client of the same journal shows a lease owner (the process that may send) in its record
-// only during a send. It is true, too, if the lookup fails.
+// sending reports whether this process may be sending the operation now: a client of the same journal shows a lease owner (the process that may send) in its
+// record only during a send. It is true, too, if the lookup fails.
 func (l *lookers) sending(ctx context.Context, id persist.ID) bool {
 	c, err := l.client(words.AccountName(id.Account))
 	if err != nil {

@@ -25,7 +25,7 @@ func lockOwner(path string) (pid int, since time.Time) {
 	defer locks.Close()
 	inode := fmt.Sprintf(":%d", stat.Ino)
 	for lines := bufio.NewScanner(locks); lines.Scan(); {
-		words := strings.Fields(lines.Text())
+		words := strings.Fields(lines.Text()) // 1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE START END
 		if len(words) < 6 || words[1] != "FLOCK" || !strings.HasSuffix(words[5], inode) {
 			continue
 		}

@@ -59,8 +59,8 @@ func Engines() map[string]engine {
 	}
 }
 
-// Size returns the bytes of a journal: of its file, of its tables with their indexes, or of its keys on Redis. It returns 0 if they cannot be known, as for a role
-// without the right to see them. j is the open journal, without the layer that unseals it.
+// Size returns the bytes of a journal: of its file, of its tables with their indexes, or of its keys on Redis. It returns 0 if they cannot be known, as for a
+// role without the right to see them. j is the open journal, without the layer that unseals it.
 func (p Place) Size(ctx context.Context, j persist.Journal) (int64, error) {
 	if p.IsFile() {
 		info, err := os.Stat(p.Path)
@@ -107,8 +107,8 @@ func (p Place) Folder() string {
 	return os.TempDir()
 }
 
-// Short returns a short name of the journal for labels and headings: the name of its file without the folder, or the server and its database, with the schema or the
-// prefix of the URL. It has neither a user nor a password.
+// Short returns a short name of the journal for labels and headings: the name of its file without the folder, or the server and its database, with the schema
+// or the prefix of the URL. It has neither a user nor a password.
 func (p Place) Short() string {
 	if p.IsFile() {
 		return filepath.Base(p.Path)
@@ -200,7 +200,8 @@ func publicURL(u *url.URL) string {
 	return public.String()
 }
 
-// isSecretParameter reports whether a parameter of a URL is called like a secret. sslkey is the name of a file.
+// isSecretParameter reports whether a parameter of a URL is called like a secret. Two names have "key" in them and are none: keepParameter is a time, and
+// sslkey the name of a file.
 func isSecretParameter(name string) bool {
 	name = strings.ToLower(name)
 	if name == keepParameter || name == "sslkey" {
@@ -225,8 +226,8 @@ func placeFrom(source, text string) (Place, error) {
 	return at, nil
 }
 
-// ErrPasswordShown returns the error for a password in the arguments of the command, which other users can see. source names the argument; file is the way to give the
-// URL in a file instead.
+// ErrPasswordShown returns the error for a password in the arguments of the command, which other users can see. source names the argument; file is the way to
+// give the URL in a file instead.
 func ErrPasswordShown(source, file string) error {
 	return fmt.Errorf("%s: a password there would stand in the process list; put the URL into ONCEHTTP_JOURNAL or into a file (%s), "+
 		"or the password into PGPASSWORD, ~/.pgpass, MYSQL_PWD or REDISCLI_AUTH", source, file)
@@ -364,8 +365,8 @@ func (p Place) IsMigrated(ctx context.Context) bool {
 	return true
 }
 
-// Missing returns an error if a journal on a server does not exist yet, since its first writer makes it, as on Redis; else nil, also if the server fails. It is for
-// commands that only read.
+// Missing returns an error if a journal on a server does not exist yet, since its first writer makes it, as on Redis; else nil, also if the server fails. It
+// is for commands that only read.
 func (p Place) Missing(ctx context.Context) error {
 	p.Looks = true
 	j, err := p.Engine().Open(ctx, p)
@@ -379,7 +380,8 @@ func (p Place) Missing(ctx context.Context) error {
 	return serverError(p, err)
 }
 
-// serverError returns an error of a journal on a server in words for the user, with the command that helps, such as journal migrate.
+// serverError returns an error of a journal on a server in words for the user, with the command that helps, such as journal migrate. An error that is likely
+// to pass needs none.
 func serverError(p Place, err error) error {
 	said := JournalError(p.Name, err)
 	switch {

@@ -49,8 +49,8 @@ func open[T any](j *VisitJournal, opts bolt.Options, work func(persist.Journal) 
 	return result, errors.Join(err, file.Close())
 }
 
-// own makes and locks the file that shows that this process lives, before the first lease (a claim to send an operation) is written in its name. Other processes
-// respect the lease as long as that lock is held. Without a lease in the record it does nothing.
+// own makes and locks the file that shows that this process lives, before the first lease (a claim to send an operation) is written in its name. Other
+// processes respect the lease as long as that lock is held. Without a lease in the record, or if the file is made already, it does nothing.
 func (j *VisitJournal) own(rec *persist.Record) error {
 	if rec.LeaseOwner == "" || j.mine != nil {
 		return nil
@@ -69,8 +69,9 @@ func (j *VisitJournal) living(rec persist.Record) persist.Record {
 	return rec
 }
 
-// LeaseOfLiving corrects the lease (the claim of a process to send) in a record of a journal file. If its process has died, the lease is taken off. If the process
-// is seen alive, the lease lasts for VisitLease from now at least: a send may take longer than its first lease, and nobody renews a lease in the file.
+// LeaseOfLiving corrects the lease (the claim of a process to send) in a record of a journal file. If its process has died, the lease is taken off. If nobody
+// can tell, it stays as it is. If the process is seen alive, the lease lasts for VisitLease from now at least: a send may take longer than its first lease,
+// and nobody renews a lease in the file.
 func LeaseOfLiving(path string, rec *persist.Record, now time.Time) {
 	if rec.LeaseOwner == "" {
 		return
@@ -164,8 +165,8 @@ func (j *VisitJournal) MarkReported(ctx context.Context, id persist.ID) error {
 	return j.do(func(file persist.Journal) error { return file.MarkReported(ctx, id) })
 }
 
-// Get implements persist.Journal. It opens the journal's file for this one call, to read. The lease (claim to send) of another process in the record is corrected:
-// it lasts as long as that process lives.
+// Get implements persist.Journal. It opens the journal's file for this one call, to read. The lease (claim to send) of another process in the record is
+// corrected: it lasts as long as that process lives.
 func (j *VisitJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := look(j, func(file persist.Journal) (persist.Record, error) { return file.Get(ctx, id) })
 	return j.living(rec), err
@@ -194,8 +195,8 @@ func (j *VisitJournal) Sweep(ctx context.Context, l persist.Limits) (int, error)
 	return visit(j, func(file persist.Journal) (int, error) { return file.Sweep(ctx, l) })
 }
 
-// Claim implements persist.Claimer, and always fails: the command send resumes nothing, so it is never called. Its presence makes the client take leases, which keep
-// other processes from sending the same operation.
+// Claim implements persist.Claimer, and always fails: the command send resumes nothing, so it is never called. Its presence makes the client take leases,
+// which keep other processes from sending the same operation.
 func (j *VisitJournal) Claim(context.Context, persist.Query, string, time.Duration, int) ([]persist.Record, time.Time, error) {
 	return nil, time.Time{}, errors.New("a visited journal claims nothing")
 }

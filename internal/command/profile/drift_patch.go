@@ -63,7 +63,8 @@ func tightened(p *profile.Profile, found []DriftFinding, now time.Time) *profile
 	return c
 }
 
-// shorten makes the time for which the profile trusts a key shorter than within, after which a key was not known any more. source is noted as the reason.
+// shorten makes the time for which the profile trusts a key shorter than within, after which a key was not known any more. profile.WindowCap bounds the trust
+// in any key. source is noted as the reason.
 func shorten(p *profile.Profile, within time.Duration, source profile.Source) {
 	unit := time.Second
 	if within <= 2*unit {
@@ -78,12 +79,12 @@ func shorten(p *profile.Profile, within time.Duration, source profile.Source) {
 	p.Doubted = slices.DeleteFunc(p.Doubted, func(s profile.Statement) bool { return s.Name == "window" })
 }
 
-// hold makes the profile conclude nothing from answers with a status, so that such operations are held (not sent again until a person decides). More specific facts
-// of the profile still count. source is noted as the reason.
+// hold makes the profile conclude nothing from answers with a status, so that such operations are held (not sent again until a person decides). More specific
+// facts of the profile still count. source is noted as the reason.
 func hold(p *profile.Profile, status int, source profile.Source) {
 	p.Unclear = append([]profile.Matcher{{Status: []int{status}}}, p.Unclear...) // first: those of weak sources come last
 	if stated, said := p.Sources["Unclear"]; said && stated.Confidence != profile.Assumed {
-		return // it names one source
+		return // a fact names one source, and a stated one is worth more than this
 	}
 	p.Sources["Unclear"] = source
 }

@@ -25,8 +25,8 @@ const (
 
 var ErrNoDecimal = errors.New("is no decimal number")
 
-// ParseDecimal reads digits, a point and digits, with a sign and an exponent if there is one, as JSON spells numbers. The error is ErrNoDecimal for any other text,
-// and for one that is too long.
+// ParseDecimal reads digits, a point and digits, with a sign and an exponent if there is one, as JSON spells numbers. The error is ErrNoDecimal for any other
+// text, also without a digit before the point, and for one that is too long. The result's Scale is the number of its decimals, 0 at least.
 func ParseDecimal(text string) (Decimal, error) {
 	var d Decimal
 	mantissa, exponent := text, 0
@@ -111,7 +111,7 @@ func (d *Decimal) String() string {
 
 // LocalDecimal reads a number as people write it. mark is the character between the whole and the fraction, "." or ","; the other one,
 // spaces and apostrophes then part groups of three digits. Without a mark ("") it refuses a number with groups, with a comma, or with a
-// point before a possible group of three. Nobody guesses the meaning of 1.234.
+// point before a possible group of three. Nobody guesses the meaning of 1.234; 0.234 is clear, since no group begins with 0.
 func LocalDecimal(text, mark string) (Decimal, error) {
 	text = strings.TrimFunc(text, unicode.IsSpace)
 	if mark == "" {

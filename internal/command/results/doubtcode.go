@@ -48,7 +48,7 @@ func doubtOfCode(before string, object map[string]any) string {
 	return ""
 }
 
-// isErrorCode reports whether a member with this name and text has the code of an error.
+// isErrorCode reports whether a member with this name and text has the code of an error. Zeros, 200 and words such as ok (fineWords) are codes of success.
 func isErrorCode(name, text string) bool {
 	text, split := strings.TrimSpace(text), wordsOf(text)
 	isFine := len(split) > 0 && slices.Contains(fineWords, split[0]) || slices.Equal(split, []string{"no", "error"})
@@ -67,7 +67,8 @@ func isBadCode(text string, isNumber bool) bool {
 	})
 }
 
-// doubtOfXML returns the first element of XML against a success, such as <status>FAILED</status>; "" if there is none.
+// doubtOfXML returns the first element of XML against a success, such as <status>FAILED</status>; "" if there is none. Elements with others inside do not
+// count.
 func doubtOfXML(body []byte) string {
 	dec := xml.NewDecoder(bytes.NewReader(body))
 	dec.Strict = false

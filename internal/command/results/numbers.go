@@ -67,7 +67,7 @@ func (n Numbers) Minor(cell, currency string) (string, error) {
 		if d.Scale < 0 {
 			d.rescale(0)
 		}
-		return new(big.Int).Quo(&d.units, tenTo(d.Scale)).String(), nil
+		return new(big.Int).Quo(&d.units, tenTo(d.Scale)).String(), nil // cuts off only zeros
 	}
 	return "", fmt.Errorf("%q has more decimals than %s, which has %d", words.Clip(cell), currency, digits)
 }

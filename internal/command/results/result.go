@@ -33,8 +33,8 @@ func (list Declines) FinallyRefused(rec *persist.Record) bool {
 	return false
 }
 
-// IsContradicted reports whether an event of the API and the recorded end of an operation contradict each other: it happened, and it did not. The outcome is unknown then,
-// and only the API knows it. (Invariant 56.)
+// IsContradicted reports whether an event of the API and the recorded end of an operation contradict each other: it happened, and it did not. The outcome is
+// unknown then, and only the API knows it. (Invariant 56.) The outcome of an abandoned operation is unknown anyway.
 func IsContradicted(rec *persist.Record) bool {
 	return rec.Evidence != nil && rec.State.Final() && rec.State != persist.StateAbandoned && oncehttp.OutcomeOf(rec) == oncehttp.OutcomeUnknown
 }
@@ -51,14 +51,15 @@ func (l *Line) Contradicted(rec *persist.Record) {
 	}
 }
 
-// Recorded returns the line that is printed for an operation by its record in the journal, in place of a send. If it is not simply done, the line's error says why
-// nothing new may be tried. The parameter what is the operation's name in that error, such as "generation 1" (its first try; each has a key of its own).
+// Recorded returns the line that is printed for an operation by its record in the journal, in place of a send. If it is not simply done, the line's error
+// says why nothing new may be tried. The parameter what is the operation's name in that error, such as "generation 1" (its first try; each has a key of its
+// own). The error's code is "generation", or the state of an abandoned operation.
 func (list Declines) Recorded(rec *persist.Record, what string) Line {
 	l := list.Confirmed(rec)
 	l.GoesOn = rec.State == persist.StatePending
 	switch {
 	case IsContradicted(rec): // Confirmed has set the error
-	case l.Result == Done && rec.State != persist.StateHeld: // settled as happened
+	case l.Result == Done && rec.State != persist.StateHeld: // by its answer, or settled as happened
 		l.State = rec.State.String()
 	case rec.State != persist.StateConfirmed:
 		l.State = rec.State.String()
@@ -212,8 +213,8 @@ func (list Declines) matchesOpen(body []byte) bool {
 	return open.match(body)
 }
 
-// MayHide reports whether an answer with this result may be a refusal that was not seen: a text of --declined may stand in a body that is not there or cannot be
-// read (dropped), or in a member that was left out of it, such as those of oncehttp.Config.DropAnswer.
+// MayHide reports whether an answer with this result may be a refusal that was not seen: a text of --declined may stand in a body that is not there or cannot
+// be read (dropped), or in a member that was left out of it, such as those of oncehttp.Config.DropAnswer.
 func (list Declines) MayHide(r Result, dropped bool, without []string) bool {
 	if r != Done && r != Accepted {
 		return false
@@ -221,8 +222,8 @@ func (list Declines) MayHide(r Result, dropped bool, without []string) bool {
 	return dropped && len(list) > 0 || slices.ContainsFunc(list, func(d decline) bool { return leftOut(d.pointer, without) })
 }
 
-// Reads returns a pointer of --declined to a value that one of the pointers without leaves out of the kept answer, and that pointer: such a refusal could not be
-// seen later. It returns "" and "" if there is none.
+// Reads returns a pointer of --declined to a value that one of the pointers without leaves out of the kept answer, and that pointer: such a refusal could not
+// be seen later. It returns "" and "" if there is none.
 func (list Declines) Reads(without []string) (pointer, leaves string) {
 	for _, d := range list {
 		for _, out := range without {
@@ -237,14 +238,14 @@ func (list Declines) Reads(without []string) (pointer, leaves string) {
 // leftOut reports whether the value at a pointer, or a part of it, is missing in an answer from which the values at the pointers without were taken.
 // These may have been taken out of each item of a list, too.
 func leftOut(pointer string, without []string) bool {
-	inAny := func(string) bool { return true }
+	inAny := func(string) bool { return true } // nobody says where the answer has lists
 	return slices.ContainsFunc(without, func(out string) bool {
 		return jsonpointer.Overlap(out, pointer) || jsonpointer.OverlapInItem(out, pointer, inAny)
 	})
 }
 
-// Unseen makes the result of a line unknown if its answer may hide a refusal: a text of --declined may stand in a part of the answer that is not there, or cannot be
-// read.
+// Unseen makes the result of a line unknown if its answer may hide a refusal: a text of --declined may stand in a part of the answer that is not there, or
+// cannot be read.
 func (list Declines) Unseen(l *Line) {
 	if !list.MayHide(l.Result, l.BodyDropped || l.unreadable, l.Dropped) {
 		return
@@ -261,8 +262,9 @@ func (list Declines) Unseen(l *Line) {
 	l.Exit, l.Error = l.Result.Exit(), &LineError{Code: CodeUnread, Message: why + ", so that --declined was not looked for in it; ask the API what came of it"}
 }
 
-// ResultOfAnswer returns the result of a final answer. body may be nil if it was not kept; then only the status and refused count. alreadyDone is true if the answer
-// is about something done before. refused is true if the client takes the answer for a refusal; a profile's verdicts may do so with a 2xx.
+// ResultOfAnswer returns the result of a final answer. body may be nil if it was not kept; then only the status and refused count. alreadyDone is true if the
+// answer is about something done before. refused is true if the client takes the answer for a refusal; a profile's verdicts may do so with a 2xx. An error
+// status is Invalid (the request is to be corrected), but for 402: the payment was declined.
 func (list Declines) ResultOfAnswer(status int, body []byte, alreadyDone, refused bool) Result {
 	if list.match(body) || refused && status < 400 {
 		return Declined
@@ -317,7 +319,7 @@ func (list Declines) ResultOfRecord(rec *persist.Record) Result {
 	return Unknown
 }
 
-// resultOfError returns the result of an operation with an error at its end.
+// resultOfError returns the result of an operation with an error at its end. ErrFinal: it was decided before this call, or finally refused by it.
 func resultOfError(err error) Result {
 	switch {
 	case errors.Is(err, oncehttp.ErrDuplicate):
@@ -364,8 +366,8 @@ func isErased(err error) bool {
 	return errors.Is(err, oncehttp.ErrFinal) && !errors.Is(err, oncehttp.ErrKeyReused) && !person && !wasUnlooked(err)
 }
 
-// wasUnlooked reports whether a call ended before it compared its request with that of the decided operation under its key, as one of a closed client does: the error
-// tells the end of that operation, which may be of another request.
+// wasUnlooked reports whether a call ended before it compared its request with that of the decided operation under its key, as one of a closed client does:
+// the error tells the end of that operation, which may be of another request.
 func wasUnlooked(err error) bool {
 	var e *oncehttp.Error
 	if !errors.Is(err, oncehttp.ErrFinal) || !errors.As(err, &e) || e.Attempts > 0 {

@@ -61,7 +61,8 @@ type Group struct {
 }
 
 // Add counts the line of one operation for the summary: its result, its exit status, whether the answer came from the journal, the next due time, and what in a
-// success speaks against it (the doubt). Doubts beyond doubtsMax kinds share one entry.
+// success speaks against it (the doubt). Doubts beyond doubtsMax kinds share one entry. l.Asked: it is a success of an earlier run, not judged by the --done
+// of this one; l.Against is what that --done has against it.
 func (t *Tally) Add(l *Line) {
 	t.Rows++
 	t.Exit = terminal.Worse(t.Exit, l.Exit)
@@ -95,8 +96,8 @@ func (t *Tally) Add(l *Line) {
 	t.groups[g]++
 }
 
-// TakeBack counts a row that the end of the run stopped before anything was sent. tried is true if an attempt had begun: the row counts as stopped then, else as not
-// looked at. Either way it is one of NotTried, the rows without an end: the caller counts these.
+// TakeBack counts a row that the end of the run stopped before anything was sent. tried is true if an attempt had begun: the row counts as stopped then, else
+// as not looked at. Either way it is one of NotTried, the rows without an end: the caller counts these.
 func (t *Tally) TakeBack(l *Line) (tried bool) {
 	if l.Attempts > 0 {
 		t.stopped++
@@ -108,7 +109,8 @@ func (t *Tally) TakeBack(l *Line) (tried bool) {
 func (t *Tally) Untried() int { return t.NotTried - t.stopped }
 
 // groupOf returns the group of a row in the summary. Rows of one group have the same result, status and code, and get the same next step. A duplicate that is
-// held gets the code "held", unless it only repeats another row of the input (OfRow).
+// held gets the code "held", unless it only repeats another row of the input (OfRow). The other fields choose the next step: those of the line, and two that
+// are worked out here, later (it may be tried again only at a known time) and before (the refusal may say that it was done before).
 func groupOf(l *Line) Group {
 	g := Group{
 		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, nextAt: l.NextAt, first: l.First, was: l.Was, stands: l.Stands, differ: l.Differs, open: l.open,
@@ -230,8 +232,8 @@ func (t *Tally) Summary(name string) string {
 	return text + "; " + words.Count(t.requests, "request") + " sent"
 }
 
-// detail returns the statuses and codes of the results in a class, such as refused: " (402)", or " (402 ×3, 409)" if there are several; "" if there are none. Of
-// unknown results it also counts those still pending, unless these have a class of their own (t.Parted).
+// detail returns the statuses and codes of the results in a class, such as refused: " (402)", or " (402 ×3, 409)" if there are several; "" if there are none.
+// Of unknown results it also counts those still pending, unless these have a class of their own (t.Parted).
 func (t *Tally) detail(c Class) string {
 	var parts, texts []string
 	many := map[string]int{}
@@ -273,7 +275,8 @@ func (g Group) Text() string {
 }
 
 // NextSteps returns the next step for each group of rows with the same end, one line each, only if a step can help. generation is the number of the run's try
-// (each has keys of its own); 0 for a command without tries. journal names the journal for a shell. t.Lost: the journal's file was moved or deleted meanwhile.
+// (each has keys of its own); 0 for a command without tries. journal names the journal for a shell. t.Lost: the journal's file was moved or deleted
+// meanwhile. t.Restored: the journal is a backup, so that no try under a new key is advised. t.Changed: the input changed during the run.
 func (t *Tally) NextSteps(journal string, generation int) []string {
 	var steps, said []string
 	many := map[string]int{}

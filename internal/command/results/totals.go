@@ -45,8 +45,8 @@ func AllClasses() []Class {
 	return append(classes, ClassUnsent, ClassUntried, ClassStopped)
 }
 
-// Class returns the class by which totals count a row: the result in its line, but pending if the same command goes on with it, and held for a duplicate that is
-// held.
+// Class returns the class by which totals count a row: the result in its line, but pending if the same command goes on with it, and held for a duplicate that
+// is held and does not just repeat another row (OfRow).
 func (l *Line) Class() Class {
 	switch {
 	case l.Result == Duplicate && l.OfRow == 0 && l.State == persist.StateHeld.String():

@@ -173,8 +173,8 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	return terminal.JoinExit(f.send(ctx, ses, request(), explain, s), ses.Close())
 }
 
-// request checks the method, the target and the data, and returns a function that makes the request anew at each call. It adds the credentials of --user and the type of
-// the data to header. p is the profile of the API.
+// request checks the method, the target and the data, and returns a function that makes the request anew at each call. It adds the credentials of --user and
+// the type of the data to header. p is the profile of the API.
 func (f *sendFlags) request(ctx context.Context, method, target string, header http.Header, p *profile.Profile, s terminal.Streams) (func() *http.Request, error) {
 	if err := session.CheckMethod(method); err != nil {
 		return nil, err
@@ -291,7 +291,7 @@ func makesKey(p *profile.Profile, req *http.Request) bool {
 	return false
 }
 
-// send sends the request, and prints its answer. explain adds to its error what the journal knows.
+// send sends the request, and prints its answer, once the end is durable in the journal (Flush). explain adds to its error what the journal knows.
 func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Request, explain func(error) error, s terminal.Streams) error {
 	var resp *http.Response
 	var err error
@@ -320,7 +320,7 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 		err = f.print(out, resp, &kept)
 		l = f.Declines.AnsweredWith(resp, kept, err)
 	}
-	l.Unkept = f.Unkept()
+	l.Unkept = f.Unkept() // the members of --drop-answer, for the advice about a doubt
 	if err = errors.Join(err, closeOut()); err != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("the answer could not be printed whole: %w", words.Pathless(err))}
 	}
@@ -364,7 +364,8 @@ func (f *sendFlags) print(w io.Writer, resp *http.Response, kept io.Writer) erro
 
 // failed prints nothing on stdout: only this request's own final answer belongs there. With --json it prints the line with the reason. Else the error's text
 // ends with the next step. The counts of a call (before) become those of the operation's whole life, by the journal. begun is the profile of the recorded
-// operation: by it a person may teach the command the meaning of the answer (Lesson).
+// operation: by it a person may teach the command the meaning of the answer (Lesson). A recorded success in which a refusal may be hidden becomes unknown
+// (Unseen).
 func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error, s terminal.Streams) error {
 	status := results.StatusOfError(err)
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 && errors.Is(err, oncehttp.ErrConfig) {

@@ -26,8 +26,8 @@ func BindDropRequest(fs *pflag.FlagSet, to *bool) {
 		"drop the body of a request from the journal with the write that ends its operation as done (default: it stays with the answer, for audit and journal show)")
 }
 
-// KeepRequest returns the client's setting for --drop-request: drop the request after success, or keep it with the answer. The command keeps requests by default, as
-// the library does not: an audit compares them.
+// KeepRequest returns the client's setting for --drop-request: drop the request after success, or keep it with the answer. The command keeps requests by
+// default, as the library does not: an audit compares them.
 func KeepRequest(drop bool) oncehttp.RequestKeeping {
 	if drop {
 		return oncehttp.DropRequestAfterSuccess
@@ -35,8 +35,8 @@ func KeepRequest(drop bool) oncehttp.RequestKeeping {
 	return oncehttp.KeepRequestWithAnswer
 }
 
-// ParseKeepFields checks the values of --keep-field, JSON pointers to values that the journal keeps of each request. Without any, it returns those of byDefault that
-// are not secret by their name. With the one value none it returns nil.
+// ParseKeepFields checks the values of --keep-field, JSON pointers to values that the journal keeps of each request. Without any, it returns those of
+// byDefault that may be kept: not secret by their name, no pointer twice, and no more than the journal takes. With the one value none it returns nil.
 func ParseKeepFields(given, byDefault []string) ([]string, error) {
 	var secrets request.Secrets
 	switch {

@@ -19,8 +19,9 @@ type seeing struct {
 	now   time.Time          // by the clock of a journal on a server
 }
 
-// Seeing returns a seeing for the records of the session's journal. It prepares each record for display: its LeaseOwner says whether a process is sending the operation
-// now. Seeing asks the server's clock once, so it must be called before the records are read.
+// Seeing returns a seeing for the records of the session's journal. It prepares each record for display: its LeaseOwner says whether a process is sending the
+// operation now. Seeing asks the server's clock once, so it must be called before the records are read. If the clock cannot be read, a lease counts as long
+// as it is in the record.
 func (ses *Session) Seeing(ctx context.Context) seeing {
 	if ses.Place.IsFile() {
 		return seeing{held: ses.held, file: ses.Place.Path}
@@ -40,7 +41,7 @@ func (s seeing) Set(rec *persist.Record) {
 	switch {
 	case s.file != "":
 		place.LeaseOfLiving(s.file, rec, time.Now())
-		leased = rec.Leased("", time.Now())
+		leased = rec.Leased("", time.Now()) // "": of any process
 	case s.known:
 		leased = rec.Leased("", s.now)
 	}
@@ -60,8 +61,8 @@ func (s seeing) Now() time.Time {
 	return time.Now()
 }
 
-// SeenKey returns KEY@SEEN, the key with a digest of the record as listed. By it settle, abandon and rekey notice a change of the operation since then. It returns the
-// key alone if no decision about the operation is open. Call it with a record prepared by seeing.
+// SeenKey returns KEY@SEEN, the key with a digest of the record as listed. By it settle, abandon and rekey notice a change of the operation since then. It
+// returns the key alone if no decision about the operation is open. Call it with a record prepared by seeing.
 func SeenKey(rec *persist.Record) string {
 	// An operation settled as absent may still be begun anew under another key.
 	if rec.State.Final() && !(rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent) {

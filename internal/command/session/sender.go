@@ -20,8 +20,8 @@ type Sender struct {
 	authorized request.OriginSet // the origins to which others send with credentials
 }
 
-// SenderOf returns a Sender, which tells whether the client of a config may send a record. It reads the origins to which other clients send with credentials; a role
-// without the right to read them goes without.
+// SenderOf returns a Sender, which tells whether the client of a config may send a record. It reads the origins to which other clients send with credentials;
+// a role without the right to read them goes without.
 func SenderOf(ctx context.Context, ses *Session, cfg oncehttp.Config) (*Sender, error) {
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
@@ -30,7 +30,9 @@ func SenderOf(ctx context.Context, ses *Session, cfg oncehttp.Config) (*Sender, 
 	return &Sender{cfg, standing}, nil
 }
 
-// Lacks returns the first condition of a record that the client does not meet, such as its region or credential; the zero value if it may be sent. (Invariant 35.)
+// Lacks returns the first condition of a record that the client does not meet, such as its region or credential; the zero value if it may be sent. (Invariant
+// 35: this is asked before anything is sent.) Two conditions are about origins: without Config.Origins every one is allowed, and where other clients of the
+// journal send with credentials (OthersAuthorize), this one needs some, too.
 func (s *Sender) Lacks(rec *persist.Record) acts.Lack {
 	has := acts.Has{
 		Credential: s.cfg.Credential, Region: s.cfg.Region, Authorize: s.cfg.Authorize != nil, Profile: s.knows(rec),

@@ -40,8 +40,9 @@ func (noJournal) Flush(context.Context) error { return nil }
 // Close implements persist.Journal. Nothing is open.
 func (noJournal) Close() error { return nil }
 
-// OpenUnjournaled opens a session with a client but without a journal, for work that only prepares requests, or asks an API. The client must begin no operation. All
-// origins are allowed unless cfg says otherwise.
+// OpenUnjournaled opens a session with a client but without a journal, for work that only prepares requests, or asks an API. The client must begin no
+// operation. All origins are allowed unless cfg says otherwise. An Authorize that does nothing lets requests with credentials through, which no journal has
+// to keep.
 func OpenUnjournaled(cfg oncehttp.Config) (*Session, error) {
 	cfg.Journal = noJournal{}
 	if cfg.Authorize == nil {

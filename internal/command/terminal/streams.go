@@ -23,8 +23,8 @@ func Say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format+"\n", args...)
 }
 
-// JoinExit returns err, the outcome of the work, joined with the error of closing the journal or output. Without a successful close, data is not known to be on disk,
-// so that the exit status is ExitUnknown then.
+// JoinExit returns err, the outcome of the work, joined with the error of closing the journal or output. Without a successful close, data is not known to be
+// on disk, so that the exit status is ExitUnknown then.
 func JoinExit(err, closing error) error {
 	if closing == nil {
 		return err
@@ -40,7 +40,7 @@ func Once(err error) error {
 	}
 	lines := strings.Split(err.Error(), "\n")
 	left := slices.Clone(lines[:0])
-	for i, line := range lines {
+	for i, line := range lines { // the first of equal lines stays
 		said := slices.ContainsFunc(left, func(other string) bool { return strings.Contains(other, line) }) ||
 			slices.ContainsFunc(lines[i+1:], func(other string) bool { return len(other) > len(line) && strings.Contains(other, line) })
 		if !said {
@@ -61,8 +61,8 @@ func Unsaid(err error) error {
 	return err
 }
 
-// Confirm asks the user before an act that cannot be undone. yes is true if --yes was given. It returns nil for a yes; without a terminal for the question, its error
-// names --yes.
+// Confirm asks the user before an act that cannot be undone. yes is true if --yes was given. It returns nil for a yes; without a terminal for the question,
+// its error names --yes.
 func (s Streams) Confirm(yes bool, warning string) error {
 	return s.ConfirmBy("--yes", yes, warning)
 }

@@ -111,8 +111,8 @@ func memberTexts(rec *persist.Record) map[string]string {
 	return texts
 }
 
-// flatten adds each scalar inside a JSON value to texts, by its JSON pointer. pointer is that of value. An empty object or list counts as a scalar, but
-// for an empty object at the top.
+// flatten adds each scalar inside a JSON value to texts, by its JSON pointer. pointer is that of value. An empty object or list counts as a scalar, but for
+// an empty object at the top: a body without members lacks all those of the other one, and nothing more.
 func flatten(texts map[string]string, pointer string, value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -130,7 +130,7 @@ func flatten(texts map[string]string, pointer string, value any) {
 			flatten(texts, pointer+"/"+strconv.Itoa(i), element)
 		}
 	default:
-		texts[pointer] = fmt.Sprintf("%T %v", value, value)
+		texts[pointer] = fmt.Sprintf("%T %v", value, value) // with the type: 1 is not "1"
 	}
 }
 

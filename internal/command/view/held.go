@@ -10,7 +10,7 @@ import (
 )
 
 // HeldCause returns the reason why an operation is held (not sent until a person decides) if its last attempt was answered, and had no error; "" for other
-// operations.
+// operations. A reason without words here is given as the record has it.
 func HeldCause(rec *persist.Record) string {
 	n := len(rec.History)
 	if rec.State != persist.StateHeld || n == 0 || rec.History[n-1].Status == 0 || rec.History[n-1].Error != "" {

@@ -190,7 +190,8 @@ func (w *worker) printLines(stop func(error)) (wait func() error) {
 	}
 }
 
-// line returns the line of JSON that is printed for an operation after its run. Its answer is read from the journal.
+// line returns the line of JSON that is printed for an operation after its run. Its answer is read from the journal. After an error the line has the attempts
+// of the operation's whole life (CountWhole) if its record can be read; without an error, and without a recorded end, its result is unknown.
 func (w *worker) line(e oncehttp.Event) results.Line {
 	rec, err := w.ses.Journal.Get(context.Background(), persist.ID{Account: e.Account, Key: string(e.Key)})
 	if e.Err != nil {

@@ -63,7 +63,8 @@ func (w *worker) unfinished() (c persist.Counts, ok bool) {
 	return w.counting.last, w.counting.err == nil
 }
 
-// addUnfinished adds the counts of unfinished operations in the journal to those of the worker, if the journal tells them.
+// addUnfinished adds the counts of unfinished operations in the journal to those of the worker, if the journal tells them. Owed are the held and ended ones
+// whose result was not yet delivered to Config.OnResult; DueUnsent is the oldest that waits for a worker.
 func (w *worker) addUnfinished(now *Counts) {
 	if c, ok := w.unfinished(); ok {
 		now.Unfinished = &Unfinished{Pending: c.Pending, Held: c.Held, Oldest: c.Oldest, NextDue: c.NextDue, Owed: c.Owed}
@@ -73,7 +74,8 @@ func (w *worker) addUnfinished(now *Counts) {
 	}
 }
 
-// dueUnsent returns the oldest operation that is due and was never sent, among the first due ones; nil if there is none. If it waits for long, no worker takes it.
+// dueUnsent returns the oldest operation that is due and was never sent, among the first due ones; nil if there is none. If it waits for long, no worker
+// takes it.
 func (w *worker) dueUnsent(ctx context.Context) *DueUnsent {
 	now, looked := time.Now(), 0
 	for rec, err := range w.ses.Journal.List(ctx, persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}, DueBy: now}) {

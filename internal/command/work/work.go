@@ -179,7 +179,7 @@ func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
 	}
 	cfg.ResumeWorkers, cfg.Lease = f.workers, f.lease
 	if len(header) == 0 && len(f.auth)+len(f.runs) == 0 && cfg.Authorize == nil {
-		cfg.Origins = f.origins
+		cfg.Origins = f.origins // nil: every server, which only a journal in a file allows
 		return cfg, checkOrigins(f.origins)
 	}
 	keys, err := f.keyring(header, stderr)
