@@ -258,8 +258,8 @@ func (c *Caller[R]) Await() error {
 	if err == nil {
 		return nil
 	}
-	stays, told := c.leave(), c.until != nil && c.until.Err() != nil
-	if !c.call.over() && (!stays || told || err == ErrGuest || c.call.abandon()) {
+	stays, untilEnded := c.leave(), c.until != nil && c.until.Err() != nil
+	if !c.call.over() && (!stays || untilEnded || err == ErrGuest || c.call.abandon()) {
 		c.Done()
 		return err
 	}

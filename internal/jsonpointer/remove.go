@@ -10,9 +10,9 @@ import (
 )
 
 // Remove returns the JSON value b without the values at the pointers, and the pointers that led to a value. A pointer leads from b; if list is not
-// empty, it also leads from each item of the array at list. In an object each member of the name goes, whatever its spelling. In an array null takes
-// the place of an item: the others keep their indexes, so that a second removal changes nothing. Without such a value the result is b itself, with
-// its spaces. All pointers have passed Check. It is an error if b is not exactly one JSON value.
+// empty, it also leads from each item of the array at list. In an object each member of the name goes, also one spelled with escapes such as \u0061; another
+// case is another name. In an array null takes the place of an item: the others keep their indexes, so that a second removal changes nothing. Without such a
+// value the result is b itself, with its spaces. All pointers have passed Check. It is an error if b is not exactly one JSON value.
 func Remove(b []byte, pointers []string, list string) (rest []byte, removed []string, err error) {
 	if !json.Valid(b) {
 		return nil, nil, errors.New("the body is not one JSON value")

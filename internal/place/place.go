@@ -91,7 +91,8 @@ func (p Places) IsKept(ctx context.Context, rec *persist.Record) (bool, error) {
 	return slices.ContainsFunc(all, func(other persist.Record) bool { return other.Account != rec.Account }), err
 }
 
-// Namesake returns the key of another operation of the account and origin with the same key on the wire; "" if there is none.
+// Namesake returns the key of another operation of the account and origin with the same key on the wire; "" if there is none. Such a key is the other one
+// with or without quotes.
 func (p Places) Namesake(ctx context.Context, rec *persist.Record) (string, error) {
 	other := request.OtherSpelling(rec)
 	if other == "" {

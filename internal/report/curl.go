@@ -51,7 +51,7 @@ func (c *curl) verb() string {
 	return " -X " + c.word(c.method)
 }
 
-// field returns a header field as one word of the shell.
+// field returns a header field as one word of the shell. c.secret gives the word in place of a credential's value; nil: the value itself is written.
 func (c *curl) field(name, value string) string {
 	switch {
 	case strings.TrimSpace(value) == "":

@@ -98,11 +98,10 @@ func (d *Delta) add(before, c *Case) {
 	}
 }
 
-// ExitCode returns the status of a comparison: ExitFailed if anything broke or a
-// passed safety case is not decided any more,
-// ExitError if a case judged before could not be run now, else ExitOK.
+// ExitCode returns the status of a comparison: ExitError if a case could not be run now, and could before or is new; else ExitFailed if anything broke, or a
+// passed safety case is not decided any more; else ExitOK.
 func (d Delta) ExitCode() int {
-	for _, c := range append(d.Changed[:len(d.Changed):len(d.Changed)], d.Added...) {
+	for _, c := range append(d.Changed[:len(d.Changed):len(d.Changed)], d.Added...) { // without room behind it, append copies Changed
 		if c.New == Error {
 			return ExitError
 		}
@@ -113,8 +112,8 @@ func (d Delta) ExitCode() int {
 	return ExitOK
 }
 
-// WriteDiff writes the comparison as text: new failures after all other changes, then the totals. Of o it uses Color and
-// ShowSecrets. The error is that of w.
+// WriteDiff writes the comparison as text: new failures after all other changes, then the totals. Of o it uses Color, ShowSecrets and Width. The error is
+// that of w.
 func WriteDiff(w io.Writer, old, now *Report, o Options) error {
 	d := Diff(prepare(old, o), prepare(now, o))
 	t := &texter{o: o}

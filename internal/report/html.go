@@ -346,6 +346,7 @@ func newMessageView(m *Message) *messageView {
 			}
 		}
 	}
+	// Said of a body that was cut for the report, or is cut here.
 	if shown := int64(len(m.Body)); m.BodyBytes > shown || v.Body != m.Body && len(v.Body) > htmlBodyMax {
 		v.Note = fmt.Sprintf("%d bytes in all", m.BodyBytes)
 	}

@@ -106,7 +106,7 @@ func (red *redactor) redactCase(c *Case) {
 	}
 }
 
-// message returns a copy of a message without credentials; nil for nil.
+// message returns a copy of a message without credentials; nil for nil. m.HeaderBytes has the values of fields again that are no UTF-8.
 func (red *redactor) message(m *Message) *Message {
 	if m == nil {
 		return nil
@@ -270,7 +270,8 @@ func hidden(name string, values []string, body string) []string {
 }
 
 // collect adds to found the secrets in the values of a header, if its name is
-// a secret's (see SecretName).
+// a secret's (see SecretName): the whole value, what follows a scheme such as Bearer, the password of Basic, and the values of pairs. A short one is left
+// out: it would be found by chance in many places.
 func collect(found map[string]bool, name string, values ...string) {
 	if !SecretName(name) {
 		return

@@ -99,8 +99,8 @@ func (s *script) head() []string {
 	return lines
 }
 
-// word returns a text as one word of the shell. In each key and each reference in the text, $RUN takes the place of the last runDigits digits, so that
-// each run of the script has new ones. s.run notes that $RUN has to be set.
+// word returns a text as one word of the shell. $RUN is a Unix time, which has runDigits digits. In each key and each reference in the text, $RUN takes the
+// place of the last runDigits digits, so that each run of the script has new ones. s.run notes that $RUN has to be set.
 func (s *script) word(text string) string {
 	var b strings.Builder
 	for s.uniques != nil {
@@ -163,8 +163,8 @@ func plainWord(r rune) rune {
 const foldMin = 4
 
 // step returns the line for the exchange at i, and the number n of its exchanges:
-// the same request several times in a row is one line. An exchange overlapped by a
-// later one runs in the background, until a "wait" at a time without open exchanges.
+// the same request several times in a row is one line. An exchange overlapped by a later one runs in the background (s.running: some do), until a "wait" at a
+// time without open exchanges.
 func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 	line = s.request(steps[i])
 	behind := overlapping(steps, i)
@@ -286,7 +286,7 @@ func withoutOurs(header map[string][]string) map[string][]string {
 	return kept
 }
 
-// valid reports whether the run can be put back into a body of this length in bytes.
+// valid reports whether the run can be put back into a body of this length in bytes. Its byte must have no meaning for a shell or for tr.
 func (run *Run) valid(body int) bool {
 	return run.At >= 0 && run.At <= body && run.Count > 0 && len(run.Of) == 1 && !needsQuotes(rune(run.Of[0]))
 }

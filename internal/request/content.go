@@ -22,8 +22,9 @@ func NewContentKey(secret []byte) *ContentKey {
 	return &ContentKey{mac(secret, "content"), mac(secret, "content's digest"), hex.EncodeToString(id[:4]) + ":"}
 }
 
-// Content returns the value of Record.Content: a keyed digest of method, origin, path and body. All versions must make it alike, so its making never
-// changes. As in HMAC, one hash with an inner key is hashed again with an outer key. k.id names the key, at the start of the text.
+// Content returns the value of Record.Content: a keyed digest of method, origin, path and body, each but the last behind its length. All versions must make
+// it alike, so its making never changes. As in HMAC, one hash with an inner key is hashed again with an outer key. k.id names the key, at the start of the
+// text.
 func (k *ContentKey) Content(rec *persist.Record) string {
 	var buffer [512]byte
 	head := append(buffer[:0], k.inner...)

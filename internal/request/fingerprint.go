@@ -82,8 +82,8 @@ func parseRecipe(recipe string) (r rules, known bool) {
 }
 
 // fingerprint returns the SHA-256 of the record's request, by the record's recipe. It covers origin, method, target, Host if it is not the origin's,
-// the headers of the recipe, and the body. Each part has its length before it, so different lists of parts have different sums. known is false for a
-// recipe of a later version.
+// the headers of the recipe, and the body. Each part but the last, the body, has its length before it, so different lists of parts have different sums. known
+// is false for a recipe of a later version.
 func fingerprint(rec *persist.Record) (sum []byte, known bool) {
 	first, names, _ := strings.Cut(rec.Recipe, " ")
 	if version, _, _ := strings.Cut(first, ":"); version != recipeV1 {

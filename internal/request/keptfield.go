@@ -81,7 +81,8 @@ func hyphenated(name string) string {
 }
 
 // keptFields returns the values at pointers in a request's body, in that order. A field that the body lacks is left out. A value that cannot be kept,
-// as it is too long or no text, is marked as omitted. A very large body is not read: all its fields are omitted.
+// as it is too long or no text, is marked as omitted. A very large body is not read: all its fields are omitted. KeptFieldsBytesMax bounds the pointers and
+// the values together.
 func keptFields(pointers []string, h http.Header, body []byte) []persist.KeptField {
 	if len(pointers) == 0 {
 		return nil

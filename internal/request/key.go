@@ -66,7 +66,8 @@ func (k *Keys) ask(shown *http.Request) *Made {
 }
 
 // one returns the one key of a request and its spelling on the wire: the key that the call names, or the one in the request, else the generated one.
-// Two different keys are an error, and so is one that the profile does not allow.
+// Two different keys are an error, and so is one that the profile does not allow. With a token of the server (p.Token) wire is "": that travels in place of
+// the key.
 func (k *Keys) one(req *http.Request, p *profile.Profile, named Named, body []byte, given Given, generated string) (key, wire string, err error) {
 	key, wire, err = findKey(req, p, named, body, given)
 	if err == nil && key == "" {
@@ -114,7 +115,8 @@ func (k *Keys) lacksKey(p *profile.Profile, key string) error {
 	return fmt.Errorf("profile %q wants the key in %s: %s", p.Name, place(p), how)
 }
 
-// findKey returns the one key named by the call, and its spelling if the request carries it. Both are empty if there is none.
+// findKey returns the one key that the call names or the request carries, and its spelling in the request, "" if it is not there. Both are empty if there is
+// none.
 func findKey(req *http.Request, p *profile.Profile, named Named, body []byte, given Given) (key, wire string, err error) {
 	if len(named.strange) > 0 {
 		return "", "", fmt.Errorf("profile %q does not use the key header %s", p.Name, http.CanonicalHeaderKey(named.strange[0]))

@@ -101,7 +101,7 @@ func (s OriginSet) With(entries ...string) OriginSet {
 			continue
 		}
 		if len(next) > originSetMax*digestSize {
-			return OriginSet(everyOrigin)
+			return OriginSet(everyOrigin) // its first byte is not setVersion
 		}
 		at, _ := next.at(digest(entry))
 		next = slices.Insert(next, at, digest(entry)...)

@@ -109,9 +109,10 @@ type Credentials struct {
 // Empty reports whether the request carried no credentials.
 func (c *Credentials) Empty() bool { return len(c.Header) == 0 && c.User == nil }
 
-// Read reads req once, and returns it as a new record with its credentials apart. Profile p gives the place and the encoding of the key. Read never changes req; it
-// reads the body, and closes it in every case. If it may generate a key, it calls NewKey before it reads the body, or after it if the key travels in the body.
-// Errors are of type *Error; s is nil then. named, the key, account and owner of the call, is set with and without an error.
+// Read reads req once, and returns it as a new record with its credentials apart. Profile p gives the place and the encoding of the key. Read never changes
+// req; it reads the body, and closes it in every case. If it may generate a key, it calls NewKey before it reads the body, or after it if the key travels in
+// the body. Errors are of type *Error; s is nil then. given.PlainHTTP: the call came through an http.RoundTripper, where a body without a byte is empty.
+// named, the key, account and owner of the call, is set with and without an error.
 func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Snapshot, named Named, err error) {
 	defer func() { r.Bodies.close(req, err) }()
 	named = r.Named(req, p, given)

@@ -102,7 +102,8 @@ func inMemory(body io.ReadCloser) bool {
 var typeInMemory = reflect.TypeOf(bytesBody(nil))
 
 // close closes the body of req after a read of it. err is the error of the read, or nil. If the body may still be read, or its Close takes longer
-// than the request's context lasts, it goes on in a goroutine of its own, since Close may wait for Read.
+// than the request's context lasts, it goes on in a goroutine of its own, since Close may wait for Read. After the end of the context Close has closeWithin.
+// A body in memory cannot block.
 func (b *Bodies) close(req *http.Request, err error) {
 	switch {
 	case req.Body == nil:

@@ -30,7 +30,7 @@ func referred(all []persist.Record, created time.Time) []acts.Referred {
 // from it to rec. A person has begun each operation in place of the one before.
 func rootOf(all []persist.Record, rec *persist.Record) (first string, steps int) {
 	base := request.Base(rec.Account)
-	for range all {
+	for range all { // at most: a circle would have no end
 		before := (*persist.Record)(nil)
 		for i := range all {
 			if old := &all[i]; rec.Replaces != "" && old.Key == rec.Replaces && request.Base(old.Account) == base && !intent.OtherScope(rec.Scopes, old) {

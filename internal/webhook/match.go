@@ -230,7 +230,8 @@ func keeps(rec *persist.Record, pointer, text string) keeping {
 	return another
 }
 
-// covers reports whether the proof of an event is about the method and path of the record's request.
+// covers reports whether the proof of an event is about the method and path of the record's request. BasePath, put before the API's own paths by a gateway,
+// is left out.
 func (h *Handler) covers(p *profile.EventProof, rec *persist.Record) bool {
 	path := request.Path(rec.Target)
 	if below, cut := strings.CutPrefix(path, h.BasePath); cut && strings.HasPrefix(below, "/") {

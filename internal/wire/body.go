@@ -100,8 +100,8 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	case answer.Whole:
 		_ = body.Close()
 	default:
-		x.unbounded.Store(true) // the time for a whole answer does not bound its reader
-		answer.Rest = &Body{x: x, body: body.body}
+		x.unbounded.Store(true)                    // the time for a whole answer does not bound its reader
+		answer.Rest = &Body{x: x, body: body.body} // without handing: the send is over
 	}
 	return Result{Answer: answer}
 }
@@ -161,8 +161,8 @@ func (b *Body) readKept(size, limit int64) (kept []byte, err error) {
 	return kept, err
 }
 
-// checkComplete returns io.ErrUnexpectedEOF if a body, read to its end, is shorter than its Content-Length. It does not judge a body beyond the
-// limit, an uncompressed one, and one of an answer without a body. kept has the bytes read.
+// checkComplete returns io.ErrUnexpectedEOF if a body, read to its end, is shorter than its Content-Length. It does not judge a body beyond the limit, one
+// that net/http has decompressed itself (the length is that of the compressed one), and an answer without a body. kept has the bytes read.
 func (s *Sender) checkComplete(resp *http.Response, kept []byte) error {
 	status, size := resp.StatusCode, int64(len(kept))
 	switch {

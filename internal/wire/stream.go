@@ -40,7 +40,7 @@ func Stream(ctx, cut context.Context, transport http.RoundTripper, timeout time.
 		trace := &httptrace.ClientTrace{WroteRequest: upload.wrote}
 		x.ctx = httptrace.WithClientTrace(x.ctx, trace)
 	}
-	resp, err = x.roundTrip(transport, req.WithContext(x.traced(false)))
+	resp, err = x.roundTrip(transport, req.WithContext(x.traced(false))) // false: a second send by the transport itself is not looked for
 	upload.answered()
 	if err != nil {
 		err = x.reason(err)

@@ -278,8 +278,8 @@ func (f *mockFlags) run(ctx context.Context, s terminal.Streams) error {
 	return terminal.JoinExit(f.serve(ctx, mockserver.New(cfg), judge, log, s), log.close())
 }
 
-// serve serves requests until ctx ends, or the referee (a judge of the client) has its verdict, and then prints the end. judge may be nil: then only ctx ends
-// it. The first line on stdout has the URL.
+// serve serves requests until ctx ends, or the referee (a judge of the client) has its verdict, and then prints the end. judge may be nil: then only ctx ends it.
+// The first line on stdout has the URL.
 func (f *mockFlags) serve(ctx context.Context, server *mockserver.Server, judge *referee.Referee, log *accessLog, s terminal.Streams) error {
 	log.mu.Lock() // a request right after the start is logged after the first line
 	err := server.Listen(f.addr)

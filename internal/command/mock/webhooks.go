@@ -26,8 +26,8 @@ func (f *webhookFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.test, "webhook-test", false, "the events are of the test environment")
 }
 
-// set adds the webhooks of the flags to the mock's configuration: their URL, secret and faults. Without --webhooks it changes nothing, and any other flag of
-// webhooks is an error.
+// set adds the webhooks of the flags to the mock's configuration: their URL, secret and faults. Without --webhooks it changes nothing, and any other flag of webhooks
+// is an error.
 func (f *webhookFlags) set(cfg *mockserver.Config) error {
 	if f.url == "" {
 		if f.secret != "" || f.faults != "" || f.test {

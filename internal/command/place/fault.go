@@ -26,8 +26,8 @@ import (
 // Fault is an error of a journal, or of the client about an operation in it, in words of our own.
 type Fault struct{ terminal.SaidError }
 
-// Status returns the exit status for the error: terminal.ExitLocked if another process has the journal's file, terminal.ExitUnknown if the same command may
-// do better later, as when a server does not answer, else terminal.ExitUsage: the call has to change.
+// Status returns the exit status for the error: terminal.ExitLocked if another process has the journal's file, terminal.ExitUnknown if the same command may do better
+// later, as when a server does not answer, else terminal.ExitUsage: the call has to change.
 func (e *Fault) Status() int {
 	switch {
 	case errors.Is(e, persist.ErrLocked):
@@ -38,8 +38,8 @@ func (e *Fault) Status() int {
 	return terminal.ExitUsage
 }
 
-// passes reports whether an error of a journal's server is likely to pass: the server does not answer, or not now. Errors about the call, such as a wrong
-// password or a missing table, do not.
+// passes reports whether an error of a journal's server is likely to pass: the server does not answer, or not now. Errors about the call, such as a wrong password or a
+// missing table, do not.
 func passes(err error) bool {
 	var pg *pgconn.PgError
 	var my *mysqldriver.MySQLError
@@ -67,8 +67,8 @@ func RefusesCall(err error) bool {
 	return answered && !passes(err)
 }
 
-// unreachable reports whether an error means that the journal's server cannot be reached now: a connection could not be opened, broke, or did not come in
-// time. So does a cancelled context: the drivers end an attempt to connect by it at their own time limits.
+// unreachable reports whether an error means that the journal's server cannot be reached now: a connection could not be opened, broke, or did not come in time. So does a
+// cancelled context: the drivers end an attempt to connect by it at their own time limits.
 func unreachable(err error) bool {
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) { // it is a net.Error, whatever its cause
 		return slices.ContainsFunc(e.Unwrap(), unreachable)
@@ -109,8 +109,8 @@ func isOneOf(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
-// NotBegun returns the failure of the journal's server if that kept an operation from being begun, so that nothing was sent; nil for any other error. err is
-// that of a call of the client.
+// NotBegun returns the failure of the journal's server if that kept an operation from being begun, so that nothing was sent; nil for any other error. err is that of a
+// call of the client.
 func NotBegun(err error) error {
 	var e *oncehttp.Error
 	cause := err

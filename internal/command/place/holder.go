@@ -161,8 +161,8 @@ func (h *Holder) answer(conn net.Conn) error {
 	return enc.Encode(holderReply{}) // without More: the end of the list
 }
 
-// fails sends an error of the journal to the reader. After Close it sends nothing, since the error is only that of the closing: the reader then looks again
-// for the process that has the journal.
+// fails sends an error of the journal to the reader. After Close it sends nothing, since the error is only that of the closing: the reader then looks again for the
+// process that has the journal.
 func (h *Holder) fails(enc *gob.Encoder, err error) error {
 	if h.ctx.Err() != nil {
 		return h.ctx.Err()
@@ -204,8 +204,8 @@ const (
 	heldPause = 50 * time.Millisecond
 )
 
-// reach connects to the process that has the journal open. If that process has ended, it opens the journal's file itself, and returns it as own; then conn is
-// nil. It tries several times, since the file may change hands.
+// reach connects to the process that has the journal open. If that process has ended, it opens the journal's file itself, and returns it as own; then conn is nil. It
+// tries several times, since the file may change hands.
 func (j *HeldJournal) reach() (conn net.Conn, dec *gob.Decoder, own persist.Journal, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -265,8 +265,8 @@ func (j *HeldJournal) Get(ctx context.Context, id persist.ID) (persist.Record, e
 	return reply.Record, err
 }
 
-// askOnce sends a query with one answer to the process that has the journal open. If that process has ended, also in the middle of the call, it returns as
-// own the journal's file that it has opened instead.
+// askOnce sends a query with one answer to the process that has the journal open. If that process has ended, also in the middle of the call, it returns as own the
+// journal's file that it has opened instead.
 func (j *HeldJournal) askOnce(q holderQuery) (own persist.Journal, reply holderReply, err error) {
 	for tries := 1; ; tries++ {
 		conn, dec, own, err := j.reach()
@@ -314,8 +314,8 @@ func (j *HeldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persi
 	}
 }
 
-// listOnce yields the records that q selects, read through the process that has the journal open. The error errWentAway says that this process ended before
-// the last record; any other is that process's own.
+// listOnce yields the records that q selects, read through the process that has the journal open. The error errWentAway says that this process ended before the last
+// record; any other is that process's own.
 func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(persist.Record, error) bool) error {
 	conn, dec, own, err := j.reach()
 	switch {
@@ -386,8 +386,8 @@ func LockedError(path string, err error) error {
 	return &terminal.ExitError{Status: terminal.ExitLocked, Err: JournalError(path, fmt.Errorf("%w%s", err, holderOf(path)))}
 }
 
-// holderOf returns a text, for an error, about the process that has the file at path open, and a hint to wait. A process of this command answers for itself;
-// any other is found in the system's list of locks.
+// holderOf returns a text, for an error, about the process that has the file at path open, and a hint to wait. A process of this command answers for itself; any other
+// is found in the system's list of locks.
 func holderOf(path string) string {
 	if j := OpenHeld(path); j != nil {
 		return fmt.Sprintf(": process %d (%s), since %s; wait for that process, or look with oncehttp journal list, which works meanwhile",

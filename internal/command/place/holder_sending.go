@@ -44,8 +44,8 @@ func (l *lookers) client(account string) (*oncehttp.Client, error) {
 	return c, nil
 }
 
-// sending reports whether this process may be sending the operation now: a client of the same journal shows a lease owner (the process that may send) in its
-// record only during a send. It is true, too, if the lookup fails.
+// sending reports whether this process may be sending the operation now: a client of the same journal shows a lease owner (the process that may send) in its record
+// only during a send. It is true, too, if the lookup fails.
 func (l *lookers) sending(ctx context.Context, id persist.ID) bool {
 	c, err := l.client(words.AccountName(id.Account))
 	if err != nil {

@@ -43,9 +43,9 @@ type listensError struct{ text string }
 // Error returns the finished text.
 func (e *listensError) Error() string { return e.text }
 
-// withinPatience calls open, and explains its failure. If open takes long, or loses its connection, a server of another kind may be at the address: two
-// protocols may each wait for the other side to speak. So withinPatience looks at that server's first bytes, and returns an error if they are not those of
-// the wanted kind. An open left behind ends by its own time limit, and its journal is closed.
+// withinPatience calls open, and explains its failure. If open takes long, or loses its connection, a server of another kind may be at the address: two protocols may
+// each wait for the other side to speak. So withinPatience looks at that server's first bytes, and returns an error if they are not those of the wanted kind. An open
+// left behind ends by its own time limit, and its journal is closed.
 func withinPatience(ctx context.Context, u *url.URL, open func(context.Context) (persist.Journal, error)) (persist.Journal, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	type opened struct {
@@ -102,8 +102,8 @@ func wrongListener(u *url.URL, patience time.Duration) error {
 	return found.unfit(u, wanted)
 }
 
-// unfit returns an error if a server of the kind l is not the one that the URL wants; nil if it is, or if nothing was learnt of it but that it speaks TLS.
-// wanted is the name of the wanted kind.
+// unfit returns an error if a server of the kind l is not the one that the URL wants; nil if it is, or if nothing was learnt of it but that it speaks TLS. wanted is
+// the name of the wanted kind.
 func (l listener) unfit(u *url.URL, wanted string) error {
 	is := map[listener]string{listensPostgres: "PostgreSQL", listensMySQL: "MariaDB", listensRedis: "Redis"}[l]
 	switch {
@@ -140,8 +140,8 @@ func addressOf(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// askPostgres asks the server at an address for TLS in the way of PostgreSQL, and returns listensPostgres if it answers so, else listensUnseen. Nothing of a
-// login is sent.
+// askPostgres asks the server at an address for TLS in the way of PostgreSQL, and returns listensPostgres if it answers so, else listensUnseen. Nothing of a login is
+// sent.
 func askPostgres(at string, patience time.Duration) listener {
 	if said := saidTo(at, sslRequest, patience); len(said) == 1 && (said[0] == 'S' || said[0] == 'N') {
 		return listensPostgres
@@ -149,8 +149,8 @@ func askPostgres(at string, patience time.Duration) listener {
 	return listensUnseen
 }
 
-// listensAt sends the PING of Redis to an address, and returns the kind of server by its first bytes: some kinds speak first, others answer with an error.
-// Nothing of a login is sent.
+// listensAt sends the PING of Redis to an address, and returns the kind of server by its first bytes: some kinds speak first, others answer with an error. Nothing of a
+// login is sent.
 func listensAt(at string, patience time.Duration) listener {
 	said := saidTo(at, "PING\r\n", patience)
 	starts := func(texts ...string) bool {

@@ -59,8 +59,8 @@ func Engines() map[string]engine {
 	}
 }
 
-// Size returns the bytes of a journal: of its file, of its tables with their indexes, or of its keys on Redis. It returns 0 if they cannot be known, as for a
-// role without the right to see them. j is the open journal, without the layer that unseals it.
+// Size returns the bytes of a journal: of its file, of its tables with their indexes, or of its keys on Redis. It returns 0 if they cannot be known, as for a role
+// without the right to see them. j is the open journal, without the layer that unseals it.
 func (p Place) Size(ctx context.Context, j persist.Journal) (int64, error) {
 	if p.IsFile() {
 		info, err := os.Stat(p.Path)
@@ -107,8 +107,8 @@ func (p Place) Folder() string {
 	return os.TempDir()
 }
 
-// Short returns a short name of the journal for labels and headings: the name of its file without the folder, or the server and its database, with the schema
-// or the prefix of the URL. It has neither a user nor a password.
+// Short returns a short name of the journal for labels and headings: the name of its file without the folder, or the server and its database, with the schema or the
+// prefix of the URL. It has neither a user nor a password.
 func (p Place) Short() string {
 	if p.IsFile() {
 		return filepath.Base(p.Path)
@@ -226,8 +226,8 @@ func placeFrom(source, text string) (Place, error) {
 	return at, nil
 }
 
-// ErrPasswordShown returns the error for a password in the arguments of the command, which other users can see. source names the argument; file is the way to
-// give the URL in a file instead.
+// ErrPasswordShown returns the error for a password in the arguments of the command, which other users can see. source names the argument; file is the way to give the
+// URL in a file instead.
 func ErrPasswordShown(source, file string) error {
 	return fmt.Errorf("%s: a password there would stand in the process list; put the URL into ONCEHTTP_JOURNAL or into a file (%s), "+
 		"or the password into PGPASSWORD, ~/.pgpass, MYSQL_PWD or REDISCLI_AUTH", source, file)
@@ -277,7 +277,8 @@ func postgresAt(at *url.URL) (string, postgres.Options) {
 	return u.String(), opts
 }
 
-// openPostgres opens the journal in a PostgreSQL database; read-only if at.Looks is set.
+// openPostgres opens the journal in a PostgreSQL database; read-only if at.Looks is set. at.Direct, if not nil, is the server without the pooler, to hear of
+// operations that others enqueue.
 func openPostgres(ctx context.Context, at Place) (persist.Journal, error) {
 	text, opts := postgresAt(at.URL)
 	opts.ReadOnly = at.Looks
@@ -365,8 +366,8 @@ func (p Place) IsMigrated(ctx context.Context) bool {
 	return true
 }
 
-// Missing returns an error if a journal on a server does not exist yet, since its first writer makes it, as on Redis; else nil, also if the server fails. It
-// is for commands that only read.
+// Missing returns an error if a journal on a server does not exist yet, since its first writer makes it, as on Redis; else nil, also if the server fails. It is for
+// commands that only read.
 func (p Place) Missing(ctx context.Context) error {
 	p.Looks = true
 	j, err := p.Engine().Open(ctx, p)

@@ -165,8 +165,8 @@ func (j *VisitJournal) MarkReported(ctx context.Context, id persist.ID) error {
 	return j.do(func(file persist.Journal) error { return file.MarkReported(ctx, id) })
 }
 
-// Get implements persist.Journal. It opens the journal's file for this one call, to read. The lease (claim to send) of another process in the record is
-// corrected: it lasts as long as that process lives.
+// Get implements persist.Journal. It opens the journal's file for this one call, to read. The lease (claim to send) of another process in the record is corrected:
+// it lasts as long as that process lives.
 func (j *VisitJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := look(j, func(file persist.Journal) (persist.Record, error) { return file.Get(ctx, id) })
 	return j.living(rec), err
@@ -195,8 +195,8 @@ func (j *VisitJournal) Sweep(ctx context.Context, l persist.Limits) (int, error)
 	return visit(j, func(file persist.Journal) (int, error) { return file.Sweep(ctx, l) })
 }
 
-// Claim implements persist.Claimer, and always fails: the command send resumes nothing, so it is never called. Its presence makes the client take leases,
-// which keep other processes from sending the same operation.
+// Claim implements persist.Claimer, and always fails: the command send resumes nothing, so it is never called. Its presence makes the client take leases, which keep
+// other processes from sending the same operation.
 func (j *VisitJournal) Claim(context.Context, persist.Query, string, time.Duration, int) ([]persist.Record, time.Time, error) {
 	return nil, time.Time{}, errors.New("a visited journal claims nothing")
 }

@@ -54,8 +54,8 @@ type sight struct {
 	key, account string
 }
 
-// profileOf returns the profile with which an operation was begun; nil if the operation is left out, since its profile is not built in, or is not that of
-// --profile. Marks that flags add to the name do not count.
+// profileOf returns the profile with which an operation was begun; nil if the operation is left out, since its profile is not built in, or is not that of --profile.
+// Marks that flags add to the name do not count.
 func (d *drift) profileOf(rec *persist.Record) *profile.Profile {
 	name := rec.Profile
 	if at := strings.IndexAny(name, "@~"); at >= 0 { // made of the named one by flags
@@ -112,9 +112,8 @@ func (d *drift) look(rec *persist.Record) error {
 	return nil
 }
 
-// lookAtAttempts compares the attempts of an operation with its profile, if the last one is a complete success: an earlier 409 or a stored 500 under the same
-// key may contradict it. Such a status is noted once for each operation, and only if the success came while the API knew the key by the profile
-// (Window.Floor).
+// lookAtAttempts compares the attempts of an operation with its profile, if the last one is a complete success: an earlier 409 or a stored 500 under the same key may
+// contradict it. Such a status is noted once for each operation, and only if the success came while the API knew the key by the profile (Window.Floor).
 func (d *drift) lookAtAttempts(p *profile.Profile, rec *persist.Record) {
 	n := len(rec.History)
 	if n < 2 || rec.Answer == nil || rec.FinalEffect() != persist.EffectHappened || !isSuccess(rec.Answer.Status) {
@@ -207,8 +206,7 @@ func isSuccess(status int) bool { return status >= 200 && status < 300 }
 // likeInProgress reports whether an API may answer status for a request in progress. No proxy in front of an API answers one of these.
 func likeInProgress(status int) bool { return slices.Contains([]int{409, 422, 423, 425}, status) }
 
-// speaksOf reports whether the profile says what an answer with this status means. 409 has a meaning in each profile: without a fact it is a request in
-// progress.
+// speaksOf reports whether the profile says what an answer with this status means. 409 has a meaning in each profile: without a fact it is a request in progress.
 func speaksOf(p *profile.Profile, status int) bool {
 	if status == http.StatusConflict && len(p.InProgress) == 0 || slices.Contains(p.NotActed.Again, status) || slices.Contains(p.NotActed.Stop, status) {
 		return true

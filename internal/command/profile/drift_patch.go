@@ -79,8 +79,8 @@ func shorten(p *profile.Profile, within time.Duration, source profile.Source) {
 	p.Doubted = slices.DeleteFunc(p.Doubted, func(s profile.Statement) bool { return s.Name == "window" })
 }
 
-// hold makes the profile conclude nothing from answers with a status, so that such operations are held (not sent again until a person decides). More specific
-// facts of the profile still count. source is noted as the reason.
+// hold makes the profile conclude nothing from answers with a status, so that such operations are held (not sent again until a person decides). More specific facts
+// of the profile still count. source is noted as the reason.
 func hold(p *profile.Profile, status int, source profile.Source) {
 	p.Unclear = append([]profile.Matcher{{Status: []int{status}}}, p.Unclear...) // first: those of weak sources come last
 	if stated, said := p.Sources["Unclear"]; said && stated.Confidence != profile.Assumed {

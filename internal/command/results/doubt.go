@@ -50,8 +50,8 @@ func saysOpen(doubt string) bool {
 	return slices.ContainsFunc(wordsOf(word), func(w string) bool { return slices.Contains(openWords, w) })
 }
 
-// doubtRecorded sets the doubt of a line whose answer was too large to keep, from its record: no words against its success could be looked for. An answer
-// that was pruned was looked at before.
+// doubtRecorded sets the doubt of a line whose answer was too large to keep, from its record: no words against its success could be looked for. An answer that was
+// pruned was looked at before.
 func (l *Line) doubtRecorded(rec *persist.Record) {
 	if a := rec.Answer; a != nil && a.BodyDropped && !rec.Swept && rec.State == persist.StateConfirmed {
 		l.LookForDoubt(a.Header, nil, false)
@@ -75,8 +75,8 @@ func ParseAsked(done, unknown []string) (Asked, error) {
 	return a, err
 }
 
-// Judge adds notes to the printed line of a recorded success: that it was not judged by --done (the answers that are a success), and whether its answer, if
-// it is there, would not be one. The result stays.
+// Judge adds notes to the printed line of a recorded success: that it was not judged by --done (the answers that are a success), and whether its answer, if it is
+// there, would not be one. The result stays.
 func (a *Asked) Judge(rec *persist.Record, l *Line) {
 	if l.Result != Done && l.Result != Accepted {
 		return
@@ -152,8 +152,7 @@ func doubtOf(h http.Header, body []byte) string {
 	return ""
 }
 
-// onlyObject returns the object that a JSON value at a pointer is, or that stands alone in its list, and the pointer to the object. It returns nil for other
-// values.
+// onlyObject returns the object that a JSON value at a pointer is, or that stands alone in its list, and the pointer to the object. It returns nil for other values.
 func onlyObject(pointer string, value any) (object map[string]any, at string) {
 	if list, isList := value.([]any); isList && len(list) == 1 {
 		pointer, value = pointer+"/0", list[0]
@@ -272,8 +271,7 @@ func namesErrors(name string) bool {
 	return name == "error" || name == "fault" || strings.HasSuffix(name, "errors")
 }
 
-// isSomething reports whether the value of a member for errors, such as "error", says that something went wrong: an object, a text or a list, not empty, or
-// true.
+// isSomething reports whether the value of a member for errors, such as "error", says that something went wrong: an object, a text or a list, not empty, or true.
 func isSomething(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:

@@ -213,8 +213,8 @@ func (list Declines) matchesOpen(body []byte) bool {
 	return open.match(body)
 }
 
-// MayHide reports whether an answer with this result may be a refusal that was not seen: a text of --declined may stand in a body that is not there or cannot
-// be read (dropped), or in a member that was left out of it, such as those of oncehttp.Config.DropAnswer.
+// MayHide reports whether an answer with this result may be a refusal that was not seen: a text of --declined may stand in a body that is not there or cannot be
+// read (dropped), or in a member that was left out of it, such as those of oncehttp.Config.DropAnswer.
 func (list Declines) MayHide(r Result, dropped bool, without []string) bool {
 	if r != Done && r != Accepted {
 		return false
@@ -222,8 +222,8 @@ func (list Declines) MayHide(r Result, dropped bool, without []string) bool {
 	return dropped && len(list) > 0 || slices.ContainsFunc(list, func(d decline) bool { return leftOut(d.pointer, without) })
 }
 
-// Reads returns a pointer of --declined to a value that one of the pointers without leaves out of the kept answer, and that pointer: such a refusal could not
-// be seen later. It returns "" and "" if there is none.
+// Reads returns a pointer of --declined to a value that one of the pointers without leaves out of the kept answer, and that pointer: such a refusal could not be
+// seen later. It returns "" and "" if there is none.
 func (list Declines) Reads(without []string) (pointer, leaves string) {
 	for _, d := range list {
 		for _, out := range without {
@@ -244,8 +244,8 @@ func leftOut(pointer string, without []string) bool {
 	})
 }
 
-// Unseen makes the result of a line unknown if its answer may hide a refusal: a text of --declined may stand in a part of the answer that is not there, or
-// cannot be read.
+// Unseen makes the result of a line unknown if its answer may hide a refusal: a text of --declined may stand in a part of the answer that is not there, or cannot be
+// read.
 func (list Declines) Unseen(l *Line) {
 	if !list.MayHide(l.Result, l.BodyDropped || l.unreadable, l.Dropped) {
 		return
@@ -366,8 +366,8 @@ func isErased(err error) bool {
 	return errors.Is(err, oncehttp.ErrFinal) && !errors.Is(err, oncehttp.ErrKeyReused) && !person && !wasUnlooked(err)
 }
 
-// wasUnlooked reports whether a call ended before it compared its request with that of the decided operation under its key, as one of a closed client does:
-// the error tells the end of that operation, which may be of another request.
+// wasUnlooked reports whether a call ended before it compared its request with that of the decided operation under its key, as one of a closed client does: the error
+// tells the end of that operation, which may be of another request.
 func wasUnlooked(err error) bool {
 	var e *oncehttp.Error
 	if !errors.Is(err, oncehttp.ErrFinal) || !errors.As(err, &e) || e.Attempts > 0 {

@@ -96,8 +96,8 @@ func (t *Tally) Add(l *Line) {
 	t.groups[g]++
 }
 
-// TakeBack counts a row that the end of the run stopped before anything was sent. tried is true if an attempt had begun: the row counts as stopped then, else
-// as not looked at. Either way it is one of NotTried, the rows without an end: the caller counts these.
+// TakeBack counts a row that the end of the run stopped before anything was sent. tried is true if an attempt had begun: the row counts as stopped then, else as not
+// looked at. Either way it is one of NotTried, the rows without an end: the caller counts these.
 func (t *Tally) TakeBack(l *Line) (tried bool) {
 	if l.Attempts > 0 {
 		t.stopped++
@@ -232,8 +232,8 @@ func (t *Tally) Summary(name string) string {
 	return text + "; " + words.Count(t.requests, "request") + " sent"
 }
 
-// detail returns the statuses and codes of the results in a class, such as refused: " (402)", or " (402 ×3, 409)" if there are several; "" if there are none.
-// Of unknown results it also counts those still pending, unless these have a class of their own (t.Parted).
+// detail returns the statuses and codes of the results in a class, such as refused: " (402)", or " (402 ×3, 409)" if there are several; "" if there are none. Of
+// unknown results it also counts those still pending, unless these have a class of their own (t.Parted).
 func (t *Tally) detail(c Class) string {
 	var parts, texts []string
 	many := map[string]int{}

@@ -36,8 +36,8 @@ func explained(ctx context.Context, ses *session.Session, cfg oncehttp.Config, r
 	return fmt.Errorf("%w; what differs: %s", err, view.Differences(&prepared, &standing))
 }
 
-// prepare returns the record with which a send of the request would begin under this key. It is only compared with records of the journal: nothing is written
-// or sent.
+// prepare returns the record with which a send of the request would begin under this key. It is only compared with records of the journal: nothing is written or
+// sent.
 func prepare(cfg oncehttp.Config, req *http.Request, key oncehttp.Key) (persist.Record, error) {
 	cfg.KeepFields = nil // they take no part in the comparison
 	probe, err := session.OpenUnjournaled(cfg)
@@ -75,8 +75,8 @@ func (f *sendFlags) distrusts(ctx context.Context, ses *session.Session, cfg onc
 	return &terminal.ExitError{Status: l.Exit, Err: fmt.Errorf("%q: %s", l.Key, l.Why())}
 }
 
-// lacksAccount refuses a send without --account whose key stands in the journal for the same request of a named account: that was forgotten, and the request
-// would be sent once more. An empty --account that was said is meant.
+// lacksAccount refuses a send without --account whose key stands in the journal for the same request of a named account: that was forgotten, and the request would be
+// sent once more. An empty --account that was said is meant.
 func (f *sendFlags) lacksAccount(ctx context.Context, ses *session.Session, cfg oncehttp.Config, req *http.Request) error {
 	if f.key == "" || f.Account != "" || f.accountSaid || ses.Journal == nil {
 		return nil

@@ -173,8 +173,8 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	return terminal.JoinExit(f.send(ctx, ses, request(), explain, s), ses.Close())
 }
 
-// request checks the method, the target and the data, and returns a function that makes the request anew at each call. It adds the credentials of --user and
-// the type of the data to header. p is the profile of the API.
+// request checks the method, the target and the data, and returns a function that makes the request anew at each call. It adds the credentials of --user and the type of
+// the data to header. p is the profile of the API.
 func (f *sendFlags) request(ctx context.Context, method, target string, header http.Header, p *profile.Profile, s terminal.Streams) (func() *http.Request, error) {
 	if err := session.CheckMethod(method); err != nil {
 		return nil, err

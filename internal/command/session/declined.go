@@ -16,9 +16,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// KeepDeclines writes the values of --declined (answers that count as a refusal) to the journal, and takes over those of earlier runs. So every later reader
-// of the journal judges answers as this run does. warn is called with a text about the earlier values, and if values cannot be kept; that is no error of the
-// run.
+// KeepDeclines writes the values of --declined (answers that count as a refusal) to the journal, and takes over those of earlier runs. So every later reader of the
+// journal judges answers as this run does. warn is called with a text about the earlier values, and if values cannot be kept; that is no error of the run.
 func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(string)) error {
 	if err := f.TakeDeclines(ctx, ses, warn); err != nil || len(f.declinedTexts) == 0 {
 		return err
@@ -44,8 +43,8 @@ func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(
 	return place.JournalError(ses.Place.Name, err)
 }
 
-// TakeDeclines adds the values of --declined (answers that count as refusals) that earlier runs left in the journal to those of this run. If there are any,
-// warn is called with a text that names them.
+// TakeDeclines adds the values of --declined (answers that count as refusals) that earlier runs left in the journal to those of this run. If there are any, warn is
+// called with a text that names them.
 func (f *ClientFlags) TakeDeclines(ctx context.Context, ses *Session, warn func(string)) error {
 	_, known, err := KnownDeclines(ctx, ses)
 	if err != nil {
@@ -77,8 +76,8 @@ func withTexts(texts, more []string) []string {
 	return texts
 }
 
-// inFound returns the values of --declined for what a lookup finds: --done reads the resource alone, and so does --declined. The answer of a lookup has the
-// resource in the list of the profile's Reference, as its only element. It returns nil where a lookup answers with the resource itself, or there is none.
+// inFound returns the values of --declined for what a lookup finds: --done reads the resource alone, and so does --declined. The answer of a lookup has the resource in the
+// list of the profile's Reference, as its only element. It returns nil where a lookup answers with the resource itself, or there is none.
 func inFound(p *profile.Profile, texts []string) (all []string) {
 	if p.Reference == nil || p.Reference.List == "" {
 		return nil
@@ -91,8 +90,8 @@ func inFound(p *profile.Profile, texts []string) (all []string) {
 	return all
 }
 
-// WithDeclines returns a context for calls of the client. By it the client may begin the next generation (a new try under a new key) of an operation whose
-// answer --declined takes for a refusal.
+// WithDeclines returns a context for calls of the client. By it the client may begin the next generation (a new try under a new key) of an operation whose answer
+// --declined takes for a refusal.
 func (f *ClientFlags) WithDeclines(ctx context.Context) context.Context {
 	return run.ContextWithDeclines(ctx, func(rec *persist.Record) bool { return f.Declines.ResultOfRecord(rec) == results.Declined })
 }
@@ -108,8 +107,8 @@ func declinedTexts(fact []byte) []string {
 	return strings.Split(string(fact), "\n")
 }
 
-// ForgetDeclines takes values of --declined (answers that count as refusals) out of the journal: such answers count as done again. Other processes may change
-// the list meanwhile; it is tried until no change came between.
+// ForgetDeclines takes values of --declined (answers that count as refusals) out of the journal: such answers count as done again. Other processes may change the
+// list meanwhile; it is tried until no change came between.
 func ForgetDeclines(ctx context.Context, ses *Session, texts []string) error {
 	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
 	for err == nil { // Fact compares and sets: it returns the new value, or that of a faster process
@@ -129,8 +128,8 @@ func DeclinedBy(texts []string, at place.Place) string {
 	return "declined is also " + strings.Join(texts, " or ") + ", as batch and send were told (oncehttp journal declined --forget VALUE --journal " + at.Shell() + " takes one back)"
 }
 
-// KnownDeclines returns the values of --declined (answers that count as refusals) that earlier runs left in the journal, parsed and as texts. For a role
-// without the right to read them it returns none, and no error.
+// KnownDeclines returns the values of --declined (answers that count as refusals) that earlier runs left in the journal, parsed and as texts. For a role without the
+// right to read them it returns none, and no error.
 func KnownDeclines(ctx context.Context, ses *Session) (results.Declines, []string, error) {
 	fact, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {

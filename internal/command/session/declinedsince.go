@@ -16,8 +16,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// An operation that ended before a value of --declined was given was told as done. That value, perhaps a wrong one, makes a decline of it, which a next
-// generation would send once more. So the journal keeps the time at which each value was first given.
+// An operation that ended before a value of --declined was given was told as done. That value, perhaps a wrong one, makes a decline of it, which a next generation
+// would send once more. So the journal keeps the time at which each value was first given.
 
 // declinedSince are the values of --declined of this run and of earlier ones, with the times from which they hold.
 type declinedSince []declinedFrom
@@ -27,8 +27,8 @@ type declinedFrom struct {
 	from time.Time // zero: the journal does not say, and it always held
 }
 
-// sinceOf returns the texts of --declined (answers that count as refusals), each with the time from which it counts. The journal has these times. A text that
-// is not among the known ones counts from now on, so that an operation told as done before can be recognized (WasDone). The zero time means: from the start.
+// sinceOf returns the texts of --declined (answers that count as refusals), each with the time from which it counts. The journal has these times. A text that is not
+// among the known ones counts from now on, so that an operation told as done before can be recognized (WasDone). The zero time means: from the start.
 func sinceOf(ctx context.Context, ses *Session, texts, known []string, now time.Time) (declinedSince, error) {
 	fact, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
@@ -96,9 +96,9 @@ func (f *ClientFlags) WasDone(rec *persist.Record) bool {
 	return false
 }
 
-// MayHideEffect reports whether a decline by --declined may hide the effect of an earlier send: its answer is a 2xx to a later send, and the API does not
-// mark it as the answer to the first. An API that looks at its balance before it looks at the key gives such an answer. The record has no answers to earlier
-// sends, so sends that a rate limit refused count, too.
+// MayHideEffect reports whether a decline by --declined may hide the effect of an earlier send: its answer is a 2xx to a later send, and the API does not mark it as the
+// answer to the first. An API that looks at its balance before it looks at the key gives such an answer. The record has no answers to earlier sends, so sends that a rate
+// limit refused count, too.
 func (f *ClientFlags) MayHideEffect(rec *persist.Record) bool {
 	return rec.State == persist.StateConfirmed && rec.Sends > 1 && rec.FinalEffect() == persist.EffectHappened && f.Declines.ResultOfRecord(rec) == results.Declined &&
 		(rec.Answer == nil || !rec.Answer.Replayed && !rec.Answer.AlreadyDone) // what a lookup found is the state of the resource itself

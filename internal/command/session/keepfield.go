@@ -26,8 +26,8 @@ func BindDropRequest(fs *pflag.FlagSet, to *bool) {
 		"drop the body of a request from the journal with the write that ends its operation as done (default: it stays with the answer, for audit and journal show)")
 }
 
-// KeepRequest returns the client's setting for --drop-request: drop the request after success, or keep it with the answer. The command keeps requests by
-// default, as the library does not: an audit compares them.
+// KeepRequest returns the client's setting for --drop-request: drop the request after success, or keep it with the answer. The command keeps requests by default, as
+// the library does not: an audit compares them.
 func KeepRequest(drop bool) oncehttp.RequestKeeping {
 	if drop {
 		return oncehttp.DropRequestAfterSuccess

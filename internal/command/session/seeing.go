@@ -61,8 +61,8 @@ func (s seeing) Now() time.Time {
 	return time.Now()
 }
 
-// SeenKey returns KEY@SEEN, the key with a digest of the record as listed. By it settle, abandon and rekey notice a change of the operation since then. It
-// returns the key alone if no decision about the operation is open. Call it with a record prepared by seeing.
+// SeenKey returns KEY@SEEN, the key with a digest of the record as listed. By it settle, abandon and rekey notice a change of the operation since then. It returns the
+// key alone if no decision about the operation is open. Call it with a record prepared by seeing.
 func SeenKey(rec *persist.Record) string {
 	// An operation settled as absent may still be begun anew under another key.
 	if rec.State.Final() && !(rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent) {

@@ -20,8 +20,8 @@ type Sender struct {
 	authorized request.OriginSet // the origins to which others send with credentials
 }
 
-// SenderOf returns a Sender, which tells whether the client of a config may send a record. It reads the origins to which other clients send with credentials;
-// a role without the right to read them goes without.
+// SenderOf returns a Sender, which tells whether the client of a config may send a record. It reads the origins to which other clients send with credentials; a role
+// without the right to read them goes without.
 func SenderOf(ctx context.Context, ses *Session, cfg oncehttp.Config) (*Sender, error) {
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {

@@ -41,8 +41,8 @@ func (noJournal) Flush(context.Context) error { return nil }
 func (noJournal) Close() error { return nil }
 
 // OpenUnjournaled opens a session with a client but without a journal, for work that only prepares requests, or asks an API. The client must begin no
-// operation. All origins are allowed unless cfg says otherwise. An Authorize that does nothing lets requests with credentials through, which no journal has
-// to keep.
+// operation. All origins are allowed unless cfg says otherwise. With an Authorize, here one that does nothing, the client does not refuse what needs
+// credentials.
 func OpenUnjournaled(cfg oncehttp.Config) (*Session, error) {
 	cfg.Journal = noJournal{}
 	if cfg.Authorize == nil {

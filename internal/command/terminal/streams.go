@@ -23,8 +23,8 @@ func Say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format+"\n", args...)
 }
 
-// JoinExit returns err, the outcome of the work, joined with the error of closing the journal or output. Without a successful close, data is not known to be
-// on disk, so that the exit status is ExitUnknown then.
+// JoinExit returns err, the outcome of the work, joined with the error of closing the journal or output. Without a successful close, data is not known to be on disk,
+// so that the exit status is ExitUnknown then.
 func JoinExit(err, closing error) error {
 	if closing == nil {
 		return err
@@ -61,8 +61,8 @@ func Unsaid(err error) error {
 	return err
 }
 
-// Confirm asks the user before an act that cannot be undone. yes is true if --yes was given. It returns nil for a yes; without a terminal for the question,
-// its error names --yes.
+// Confirm asks the user before an act that cannot be undone. yes is true if --yes was given. It returns nil for a yes; without a terminal for the question, its error
+// names --yes.
 func (s Streams) Confirm(yes bool, warning string) error {
 	return s.ConfirmBy("--yes", yes, warning)
 }

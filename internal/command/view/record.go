@@ -200,8 +200,8 @@ func keptView(rec *persist.Record) map[string]*string {
 	return view
 }
 
-// Body returns a body for display in JSON: text is the body itself if it is JSON, or a JSON string of other text; binary is set for the rest, and encoded in
-// base64 later.
+// Body returns a body for display in JSON: text is the body itself if it is JSON, or a JSON string of other text; binary is set for the rest, and encoded in base64
+// later.
 func Body(b []byte) (text json.RawMessage, binary []byte) {
 	switch {
 	case len(b) == 0:
@@ -222,8 +222,8 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// SendingText names the process that sends an operation, and the time until its lease (the claim to send) ends; "" if no process does. The record must have
-// been prepared for display: its LeaseOwner is set only during a send.
+// SendingText names the process that sends an operation, and the time until its lease (the claim to send) ends; "" if no process does. The record must have been
+// prepared for display: its LeaseOwner is set only during a send.
 func SendingText(rec *persist.Record, now time.Time) string {
 	if rec.LeaseOwner == "" {
 		return ""

@@ -64,8 +64,7 @@ type heldCall struct {
 	err   error
 }
 
-// newHolds returns the teller of --on-held, which runs that program for each held operation (nothing more is sent until a person settles it); nil without the
-// flag.
+// newHolds returns the teller of --on-held, which runs that program for each held operation (nothing more is sent until a person settles it); nil without the flag.
 func (f *workFlags) newHolds(ses *session.Session, stderr io.Writer) (*holds, error) {
 	args := strings.Fields(f.onHeld)
 	if len(args) == 0 {
@@ -81,8 +80,8 @@ func (f *workFlags) newHolds(ses *session.Session, stderr io.Writer) (*holds, er
 	}, nil
 }
 
-// toProgram returns a function that tells a program of a held operation: it runs the program, without a shell, with the operation on its stdin. It returns an
-// error if the program fails or takes too long.
+// toProgram returns a function that tells a program of a held operation: it runs the program, without a shell, with the operation on its stdin. It returns an error
+// if the program fails or takes too long.
 func toProgram(path string, args []string) func(context.Context, []byte) error {
 	return func(ctx context.Context, operation []byte) error {
 		ctx, cancel := context.WithTimeout(ctx, heldWait)
@@ -127,8 +126,8 @@ func (h *holds) see(e oncehttp.Event) {
 	}
 }
 
-// start begins to tell the program of --on-held of held operations, in the background. end begins no more runs of the program, and waits for those under way.
-// h may be nil: then nothing is told.
+// start begins to tell the program of --on-held of held operations, in the background. end begins no more runs of the program, and waits for those under way. h may
+// be nil: then nothing is told.
 func (h *holds) start(ctx context.Context) (end func()) {
 	if h == nil {
 		return func() {}
@@ -176,8 +175,8 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// round looks once at all held operations (those that wait for a person's decision), and runs the program of --on-held for those that are due. It returns the
-// time that the journal took. After an error of the journal the round ends; Run reports the error.
+// round looks once at all held operations (those that wait for a person's decision), and runs the program of --on-held for those that are due. It returns the time
+// that the journal took. After an error of the journal the round ends; Run reports the error.
 func (h *holds) round(ctx context.Context) (took time.Duration) {
 	look := h.look + 1
 	for after := uint64(0); ; {
@@ -229,8 +228,8 @@ func (h *holds) page(ctx context.Context, after uint64, look int) (due []*heldCa
 	return due, last, nil
 }
 
-// holdOf returns a text that names one hold of an operation. (Held, it is not sent until a person settles it.) A hold after an act of a person, or after
-// another send, is another one, also for the same reason, and is told anew.
+// holdOf returns a text that names one hold of an operation. (Held, it is not sent until a person settles it.) A hold after an act of a person, or after another
+// send, is another one, also for the same reason, and is told anew.
 func holdOf(rec *persist.Record) string {
 	return fmt.Sprintf("%q %q %d %s %d %d", rec.Account, rec.Key, rec.Seq, rec.HoldReason, rec.Sends, len(rec.Acts))
 }
