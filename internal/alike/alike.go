@@ -50,8 +50,9 @@ type Call struct {
 	Read   *request.Snapshot
 }
 
-// Of looks for another operation that may be the same request: one under a generated key, unresolved or unreported. A call without a key of its own
-// must not send such a request a second time. Of returns its record, perhaps without request and answer; nil if there is none.
+// Of looks for another operation that may be the same request: one under a generated key, unresolved (it has not ended) or unreported (it has, and no caller
+// was told). A call without a key of its own must not send such a request a second time. Of returns its record, perhaps without request and answer; nil if
+// there is none.
 //
 // It looks in the account of the call, and among the operations without an account. A wait for the same search by another call ends with ctx; a
 // search of its own does not. Errors: the journal's, and the cause of ctx.
@@ -72,9 +73,9 @@ func (l *Lookalikes) Of(ctx context.Context, call Call) (*persist.Record, error)
 	return nil, nil
 }
 
-// lost does the search of Of among the operations that this process has begun with an unknown result: the journal does not have them, and may have
-// them later. Of such a record only the ID and the owner are known. Once the journal has the record, its note is removed, and the other searches find
-// it. A call with the key that the error names clears the doubt.
+// lost does the search of Of among the operations that this process has begun with an unknown result: the journal does not have them, and may have them
+// later. After some time none appears any more; l.Earliest is now, or a little earlier, by the journal's clock. Of such a record only the ID and the owner
+// are known. Once the journal has the record, its note is removed, and the other searches find it. A call with the key that the error names clears the doubt.
 func (l *Lookalikes) lost(ctx context.Context, call Call, account string) *persist.Record {
 	for {
 		rec, found := l.Notes.Like(account, call.Record, l.Earliest(), call.Read.FingerprintBy)
@@ -211,7 +212,7 @@ func (l *Lookalikes) anywhere(ctx context.Context, call Call, account string) (*
 
 // unresolved returns the unresolved operations selected by at. Without a fingerprint, at selects all of the account. Callers with the same at at the same time
 // share one look and its result, so the result may be changed only by the methods of its lookalikes. It leaves out operations run by a call of this process
-// without an earlier doubt. After an error there is no result. (Invariant 39.)
+// without an earlier doubt. After an error there is no result. No lock is held meanwhile, since a journal may be the program's own code (Invariant 39).
 func (l *Lookalikes) unresolved(ctx context.Context, at lookAt) (unresolvedNow, error) {
 	return l.Known.looks.Share(ctx, l.Patience, at, func(ctx context.Context) (unresolvedNow, error) {
 		query := persist.Query{Account: at.account, AnyUnresolved: at.fingerprint == ""}

@@ -52,7 +52,7 @@ func (l *Lookalikes) similarAmong(ctx context.Context, query persist.Query, name
 func notKnown(string) ([]byte, bool) { return nil, false }
 
 // MayStand reports whether an operation of the same account, origin, method and target stands in the journal, or may yet appear there, under a generated key,
-// unresolved or unreported. It is false after an error. Errors: the journal's.
+// unresolved (it has not ended) or unreported (it has, and no caller was told). It is false after an error. Errors: the journal's.
 func (l *Lookalikes) MayStand(ctx context.Context, named request.Named) (bool, error) {
 	for _, account := range append([]string{named.Account}, named.Unassigned()...) {
 		rec, err := l.similarGenerated(ctx, named, account, persist.Query{Account: account, Origin: named.Origin, AnyUnresolved: true})

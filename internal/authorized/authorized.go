@@ -135,9 +135,9 @@ type Client struct {
 	Listed    *request.Origins // of its Config.Origins; nil: there are none
 }
 
-// HoldListed has the journal store the entries of Config.Origins, the targets to which this client sends with Authorize, before a pass. So a client without
-// credentials does not send there. It does nothing unless the client has both, or if this process knows that they are there. After an error nothing may be
-// sent.
+// HoldListed has the journal store the entries of Config.Origins, the targets to which this client sends with Authorize, before a pass over the due
+// operations. So a client without credentials does not send there. It does nothing unless the client has both, or if this process knows that they are there.
+// After an error nothing may be sent.
 func (c *Client) HoldListed(ctx context.Context) error {
 	if !c.Authorize || c.Listed == nil || c.Listed.Empty() || c.Origins.holds(c.Listed.Name()) {
 		return nil

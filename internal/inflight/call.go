@@ -166,8 +166,9 @@ func (c *Crash) Error() string {
 }
 
 // Run runs the call in the current goroutine, once no earlier call of the same operation is left, and gives everybody its result. If its callers have had their
-// result by Answer (ending is set), the result of run is not used. If run panics or ends the goroutine, crashed makes the result from a *Crash; a panic goes on
-// in the caller that started the call.
+// result by Answer (ending is set), the result of run is not used. If run panics or ends the goroutine, crashed makes the result from a *Crash; a panic goes
+// on in the caller that started the call. crashed also makes it from the reason why run is not called: the wait for the earlier call failed, or all callers
+// have left.
 func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 	ended := false
 	defer func() {

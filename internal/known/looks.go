@@ -127,7 +127,7 @@ func (l *Looks[K, V]) leave(key K, own *look[V]) {
 	q := l.at[key]
 	q.next = nil
 	select {
-	case <-q.current.over:
+	case <-q.current.over: // it has left the queue to the next one
 		delete(l.at, key)
 	default:
 	}

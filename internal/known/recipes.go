@@ -51,7 +51,7 @@ func (r *Recipes) Of(account string) (recipes []string, known bool) {
 	return recipes, known && !r.overrun // overrun: this process has begun operations with more than were noted
 }
 
-// Read notes the recipes of an account's operations in the journal, as read by the caller. More than recipesEach
+// Read notes the recipes (rules for fingerprints) of an account's operations in the journal, as read by the caller. More than recipesEach
 // are not kept: Of then says that they have to be read again.
 func (r *Recipes) Read(account string, recipes []string) {
 	r.mu.Lock()

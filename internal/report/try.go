@@ -11,11 +11,9 @@ import (
 )
 
 // tryLines returns the shell lines to show a finding again. The variables to set
-// come first, then one curl line for each request of the finding, in order, and last
-// the witness. Keys and references end in $RUN, so they are new each time, and
-// credentials are variables ($AUTH_A is the first caller's). Overlapping requests
-// are sent in the background. It returns nil if the case found nothing wrong,
-// and for a referee: its requests are a client's.
+// come first, then one curl line for each request of the finding, in order, and last the witness (the requests that count the effects). Keys and references
+// end in $RUN, so they are new each time, and credentials are variables ($AUTH_A is the first caller's). Overlapping requests are sent in the background. It
+// returns nil if the case found nothing wrong, and for a referee: its requests are a client's.
 func tryLines(r *Report, c *Case) []string {
 	steps := showing(c)
 	origin, err := url.Parse(r.Target)
@@ -189,7 +187,7 @@ func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 // requests run in the background: a loop has only such requests, or only others. line is the command for the request at i.
 func (s *script) repeats(steps []*Exchange, i int, line string, behind bool) (n int) {
 	for n = 1; i+n < len(steps) && overlapping(steps, i+n-1) == behind && s.request(steps[i+n]) == line; n++ {
-		if !behind && overlapping(steps, i+n) {
+		if !behind && overlapping(steps, i+n) { // that one has to run in the background
 			break
 		}
 	}

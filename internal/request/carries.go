@@ -10,7 +10,7 @@ import (
 
 // This file reads signs of an operation in a request, before it is read as one.
 
-// Carries reports whether a request carries a key in the profile's carrier. A body is read only if it is JSON, or a form, as
+// Carries reports whether a request carries a key in the profile's carrier (the place of its keys). A body is read only if it is JSON, or a form, as
 // the carrier wants, and its length is known and within Bodies.Max. Use same instead of req afterwards, as with CarriesKey.
 func (r *Reader) Carries(req *http.Request, p *profile.Profile) (carries bool, same *http.Request) {
 	switch {

@@ -94,8 +94,8 @@ func (s *Snapshot) by(recipe string) (own persist.Record, known bool) {
 	return own, known
 }
 
-// FingerprintBy returns the fingerprint of s by another record's recipe. known is false if the fingerprint may miss a record of
-// this recipe with the same request. Then the recipe is of a later version, or counts values left out by s.
+// FingerprintBy returns the fingerprint of s by another record's recipe (which parts of a request count). known is false if the fingerprint may miss a record
+// of this recipe with the same request. Then the recipe is of a later version, or counts values left out by s.
 func (s *Snapshot) FingerprintBy(recipe string) (sum []byte, known bool) {
 	if recipe == s.Record.Recipe {
 		return s.Record.Fingerprint, true
@@ -156,9 +156,8 @@ func (s *Snapshot) counted(recipe string) (parameters, headers []string) {
 	return without(mine.parameters, theirs.parameters), headers
 }
 
-// differs reports whether own differs from standing in more than the credentials left out by s. own is the record of s by the
-// recipe of standing, and has another fingerprint. A record without its body differs for certain only if neither has any of these
-// credentials.
+// differs reports whether own differs from standing in more than the credentials left out by s. own is the record of s by the recipe of standing (which parts
+// of a request count), and has another fingerprint. A record without its body differs for certain only if neither has any of these credentials.
 func (s *Snapshot) differs(own, standing *persist.Record) bool {
 	parameters, headers := s.counted(standing.Recipe)
 	counted := len(headers) > 0

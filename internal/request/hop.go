@@ -108,8 +108,8 @@ func SpellKey(p *profile.Profile, key string) (wire string, err error) {
 	return encodeKey(p.Encoding, key)
 }
 
-// Rekeyed returns the record of the same request under another key. This record was never sent. If there can be no such record,
-// Rekeyed returns the reason as an error.
+// Rekeyed returns the record of the same request under another key. This record was never sent: it has nothing of sends, answers and ends. If there can be no
+// such record, Rekeyed returns the reason as an error.
 func Rekeyed(rec *persist.Record, p *profile.Profile, key string) (next persist.Record, err error) {
 	switch {
 	case inRequest(p):

@@ -19,7 +19,7 @@ type identity struct{ name, value string }
 const cookiePrefix = "Cookie:"
 
 // identities returns the identities in the credentials of a request, in the order of their names, each name once. Values with
-// changes from request to request identify nobody: signatures, nonces, dates. The carrier of the key is no credential.
+// changes from request to request identify nobody: signatures, nonces, dates. The carrier of the key (its header or parameter) is no credential.
 func identities(s *Secrets, h http.Header, user *url.Userinfo, target string, carrier profile.Carrier) []identity {
 	var all []identity
 	for name := range h {

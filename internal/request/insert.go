@@ -43,7 +43,7 @@ func joinedPairs(pairs, name, value string) string {
 	return pairs + "&" + pair
 }
 
-// mayAlter refuses a body if it is not clearly of the carrier's type, or if a header holds a digest of it.
+// mayAlter refuses a body if it is not clearly of the type in which the profile's keys travel, a form or JSON, or if a header holds a digest of it.
 func mayAlter(h http.Header, at profile.Place) error {
 	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	switch {

@@ -28,7 +28,7 @@ type Keys struct {
 }
 
 // MayMake reports whether New, the program's Config.NewKey, may be asked for requests under a profile. Into a body, a form or a query only a key made
-// of business data is put: with another key each time, the same request would be another one.
+// of business data is put: with another key each time, the same request would be another one. With Required, a request without a key is refused instead.
 func (k *Keys) MayMake(p *profile.Profile) bool {
 	return !k.Required && (!inRequest(p) || k.inserts(p) && k.MakesBusiness)
 }
@@ -177,7 +177,7 @@ func place(p *profile.Profile) string {
 	return fmt.Sprintf("the %s at %s", p.Carrier.Place, p.Carrier.Name)
 }
 
-// carriedKeys returns the values in the profile's carrier, as spelled. It returns none of a body, since the body would have to
+// carriedKeys returns the values in the profile's carrier (the place of its keys), as spelled. It returns none of a body, since the body would have to
 // be read.
 func carriedKeys(req *http.Request, p *profile.Profile) []string {
 	switch p.Carrier.Place {
@@ -191,7 +191,7 @@ func carriedKeys(req *http.Request, p *profile.Profile) []string {
 	return nil
 }
 
-// keysInBody returns the texts at the carrier in the body of a request with these headers. At a JSON pointer there is more than
+// keysInBody returns the texts at the carrier (the place of the key) in the body of a request with these headers. At a JSON pointer there is more than
 // one text only if an object on the way has a name twice. The text of a value other than a string, number or boolean is empty.
 // In a form they are the texts of all fields of the carrier's name. A body that is no form, or without the Content-Type of a
 // form, has no fields.

@@ -82,8 +82,8 @@ func (r *Reader) account(given Given) string {
 }
 
 // Like reports whether a record may be of the same request as named: account, origin, method and target are the same, except
-// for credentials left out by either. It reports false for a record of another scope. Body and key are not compared. If a later
-// version began the record, the query is not compared either, since its rules are not known.
+// for credentials left out by either. It reports false for a record of another scope (account that a header selects at the API). Body and key are not
+// compared. If a later version began the record, the query is not compared either, since its rules are not known.
 func (r *Reader) Like(named Named, rec *persist.Record) bool {
 	carrier := recordCarrier(rec)
 	rules, _ := parseRecipe(rec.Recipe)

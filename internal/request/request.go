@@ -208,8 +208,8 @@ func (r *Reader) checkAllowed(named *Named, given Given) error {
 	return &Error{Invalid, NotAllowed(named.Origin)}
 }
 
-// withKey returns a request and its body with the key added in the profile's carrier, as the last member there. All other bytes stay as they are. A
-// request with a key is returned as it is.
+// withKey returns a request and its body with the key added in the profile's carrier (the place of its keys), as the last member there. All other bytes stay
+// as they are. A request with a key is returned as it is.
 func (r *Reader) withKey(req *http.Request, p *profile.Profile, body []byte, key string) (*http.Request, []byte, error) {
 	switch _, wire, err := carriedKey(req, p, body); {
 	case err != nil:
@@ -287,7 +287,8 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 }
 
 // CredentialsFor returns the credentials for sending a record of the same request. The Config of the record's creator may have
-// left out more headers than the caller's own. Such a header is sent as the caller's request has it.
+// left out more headers than the caller's own. Such a header is sent as the caller's request has it, unless the record itself or the caller's credentials
+// have one of the name.
 func (s *Snapshot) CredentialsFor(rec *persist.Record) Credentials {
 	c := s.Credentials
 	c.Header = maps.Clone(c.Header)

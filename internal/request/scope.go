@@ -62,7 +62,7 @@ func recordedScopes(secrets *Secrets, scopes []persist.Scope) []persist.Scope {
 func (s *Snapshot) OtherScope(rec *persist.Record) bool { return intent.OtherScope(s.Scopes, rec) }
 
 // unclearScopes returns the headers counted as scopes by the rules of the record or of s alone, if the requests differ in them
-// or may differ.
+// or may differ: the headers of a swept record (its request is pruned) are not known.
 func (s *Snapshot) unclearScopes(rec *persist.Record) (names []string) {
 	for _, theirs := range rec.Scopes {
 		if !counts(s.Scopes, theirs.Name) && !intent.SameScope(s.carried(theirs.Name), theirs.Value) {

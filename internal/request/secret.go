@@ -160,7 +160,7 @@ func contains(names []string, name string) bool {
 }
 
 // splitHeader splits a request's headers into copies of the recorded ones and of the credentials, and returns the credentials'
-// names in order. The key's carrier is in neither: its value is the record's wire key.
+// names in order. The key's carrier (its header) is in neither: its value is the record's wire key.
 func (s *Secrets) splitHeader(h http.Header, carrier string) (kept, secret http.Header, omitted []string) {
 	kept = make(http.Header, len(h))
 	for name, lines := range h {

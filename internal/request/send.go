@@ -13,8 +13,8 @@ import (
 )
 
 // New returns the request of one send to target: the recorded method, headers and bytes, the credentials, the caller's trace
-// context, and the key in its carrier. Its context is ctx. Its URL, header map and lines are its own. It has no GetBody, so
-// net/http cannot send it again by itself.
+// context, and the key in its carrier (the header for it; elsewhere it is in the recorded bytes). Its context is ctx. Its URL, header map and lines are its
+// own. It has no GetBody, so net/http cannot send it again by itself.
 func New(ctx context.Context, rec *persist.Record, target *url.URL, credentials Credentials) *http.Request {
 	u := *target
 	req := (&http.Request{

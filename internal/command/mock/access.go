@@ -47,7 +47,8 @@ type AccessLine struct {
 	Replay bool    `json:"replay,omitempty"`
 }
 
-// checkAccess returns an error if the log of --access-log would go to the file of another flag, or to stdout together with the report on the client.
+// checkAccess returns an error if the log of --access-log would go to the file of another flag, or to stdout together with the report on the client. Two
+// writers of one file would spoil each other's text.
 func (f *mockFlags) checkAccess() error {
 	switch {
 	case f.access == "":
@@ -65,7 +66,8 @@ func (f *mockFlags) checkAccess() error {
 	return nil
 }
 
-// openAccess opens the log of requests: stdout, or a file, to whose end it adds. Without --access-log the log has no writer, and gets no lines.
+// openAccess opens the log of requests: stdout, or a file, to whose end it adds. Without --access-log the log has no writer, and gets no lines. It takes
+// accessBytesMax bytes at most (l.left).
 func (f *mockFlags) openAccess(s terminal.Streams) (*accessLog, error) {
 	l := &accessLog{left: accessBytesMax, stderr: s.Err, close: func() error { return nil }}
 	switch f.access {

@@ -272,7 +272,7 @@ func (f *mockFlags) run(ctx context.Context, s terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	if log.w != nil {
+	if log.w != nil { // by --access-log
 		cfg.Access = log.add
 	}
 	return terminal.JoinExit(f.serve(ctx, mockserver.New(cfg), judge, log, s), log.close())

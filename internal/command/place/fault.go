@@ -26,8 +26,9 @@ import (
 // Fault is an error of a journal, or of the client about an operation in it, in words of our own.
 type Fault struct{ terminal.SaidError }
 
-// Status returns the exit status for the error: terminal.ExitLocked if another process has the journal's file, terminal.ExitUnknown if the same command may do better
-// later, as when a server does not answer, else terminal.ExitUsage: the call has to change.
+// Status returns the exit status for the error: terminal.ExitLocked if another process has the journal's file, terminal.ExitUnknown if the same command may
+// do better later, as when a server does not answer, or another process is at the operation (ErrInFlight, ErrHeld, ErrStale), else terminal.ExitUsage: the
+// call has to change.
 func (e *Fault) Status() int {
 	switch {
 	case errors.Is(e, persist.ErrLocked):
@@ -109,8 +110,9 @@ func isOneOf(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
-// NotBegun returns the failure of the journal's server if that kept an operation from being begun, so that nothing was sent; nil for any other error. err is that of a
-// call of the client.
+// NotBegun returns the failure of the journal's server if that kept an operation from being begun, so that nothing was sent; nil for any other error. err is
+// that of a call of the client. A call that its caller has ended (Canceled, ErrClosed) is no such failure; one whose write may have come through
+// (ErrUncertain) is.
 func NotBegun(err error) error {
 	var e *oncehttp.Error
 	cause := err

@@ -204,8 +204,8 @@ const (
 	heldPause = 50 * time.Millisecond
 )
 
-// reach connects to the process that has the journal open. If that process has ended, it opens the journal's file itself, and returns it as own; then conn is nil. It
-// tries several times, since the file may change hands.
+// reach connects to the process that has the journal open. If that process has ended, it opens the journal's file itself, and returns it as own; then conn is
+// nil. It tries several times, since the file may change hands. Without a function that opens the file (j.reopen is nil) the first failure is final.
 func (j *HeldJournal) reach() (conn net.Conn, dec *gob.Decoder, own persist.Journal, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -265,8 +265,9 @@ func (j *HeldJournal) Get(ctx context.Context, id persist.ID) (persist.Record, e
 	return reply.Record, err
 }
 
-// askOnce sends a query with one answer to the process that has the journal open. If that process has ended, also in the middle of the call, it returns as own the
-// journal's file that it has opened instead.
+// askOnce sends a query with one answer to the process that has the journal open. If that process has ended, also in the middle of the call, it returns as
+// own the journal's file that it has opened instead. An error that the process reports (reply.Err) is returned at once; only a broken connection is tried
+// again, heldTries times at most.
 func (j *HeldJournal) askOnce(q holderQuery) (own persist.Journal, reply holderReply, err error) {
 	for tries := 1; ; tries++ {
 		conn, dec, own, err := j.reach()

@@ -100,7 +100,9 @@ type begun struct {
 	created bool
 }
 
-// Begin implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls.
+// Begin implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls. own shows first that
+// this process lives, since rec may have a lease (a claim to send). The result is the record that is in the journal then, with its lease corrected (living),
+// and whether this call made it.
 func (j *VisitJournal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := j.own(&rec); err != nil {
 		return persist.Record{}, false, err
@@ -112,7 +114,8 @@ func (j *VisitJournal) Begin(ctx context.Context, rec persist.Record) (persist.R
 	return j.living(b.rec), b.created, err
 }
 
-// Update implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls.
+// Update implements persist.Journal. It opens the journal's file for this one call, so that other programs can use it between two calls. own shows first that
+// this process lives, since rec may have a lease (a claim to send).
 func (j *VisitJournal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.own(&rec); err != nil {
 		return persist.Record{}, err
@@ -151,7 +154,8 @@ func (j *VisitJournal) Secret(ctx context.Context) ([]byte, error) {
 	return look(j, func(file persist.Journal) ([]byte, error) { return file.Secret(ctx) })
 }
 
-// Fact implements persist.Journal. It opens the journal's file for this one call; without a value it only reads.
+// Fact implements persist.Journal. It opens the journal's file for this one call; old is the value to be replaced, and value the new one; without it the call
+// only reads.
 func (j *VisitJournal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	calls := visit[[]byte]
 	if value == nil {
@@ -178,7 +182,7 @@ func (j *VisitJournal) List(ctx context.Context, q persist.Query) iter.Seq2[pers
 		_, err := look(j, func(file persist.Journal) (struct{}, error) {
 			for rec, err := range file.List(ctx, q) {
 				if !yield(j.living(rec), err) {
-					yield = nil
+					yield = nil // the caller has stopped, and takes no error either
 					return struct{}{}, nil
 				}
 			}

@@ -82,7 +82,8 @@ func (d *drift) profileOf(rec *persist.Record) *profile.Profile {
 }
 
 // look compares one operation with the facts of its profile, and notes contradictions. It leaves out operations that were never sent, or
-// before --since, and pruned ones. Of one that no key protects, a repeat shows nothing of the profile. It always returns nil: it is a callback.
+// before --since, and pruned ones. Of one that no key protects, a repeat shows nothing of the profile. Where the profile says how another request under a
+// used key is answered (Mismatch), it counts the operations under each key as sent (d.wires). It always returns nil: it is a callback.
 func (d *drift) look(rec *persist.Record) error {
 	if rec.FirstSent.IsZero() || rec.FirstSent.Before(d.since) {
 		return nil
@@ -112,8 +113,9 @@ func (d *drift) look(rec *persist.Record) error {
 	return nil
 }
 
-// lookAtAttempts compares the attempts of an operation with its profile, if the last one is a complete success: an earlier 409 or a stored 500 under the same key may
-// contradict it. Such a status is noted once for each operation, and only if the success came while the API knew the key by the profile (Window.Floor).
+// lookAtAttempts compares the attempts of an operation with its profile, if the last one is a complete success: an earlier 409 or a stored 500 under the same
+// key may contradict it. Such a status is noted once for each operation, and only if the success came while the API knew the key by the profile
+// (Window.Floor). If the kept answer is not that of the last attempt, as after a lookup, nothing can be told.
 func (d *drift) lookAtAttempts(p *profile.Profile, rec *persist.Record) {
 	n := len(rec.History)
 	if n < 2 || rec.Answer == nil || rec.FinalEffect() != persist.EffectHappened || !isSuccess(rec.Answer.Status) {

@@ -13,7 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// driftMeaning returns the fact of the profile that a kind of finding contradicts, its meaning for people, and whether it is a mere note.
+// driftMeaning returns the fact of the profile that a kind of finding contradicts, its meaning for people, and whether it is a mere note. The last return is
+// for driftOlderGone.
 func driftMeaning(kind string, p *profile.Profile) (fact, means string, note bool) {
 	switch kind {
 	case driftReplayGone:

@@ -75,8 +75,8 @@ func ParseAsked(done, unknown []string) (Asked, error) {
 	return a, err
 }
 
-// Judge adds notes to the printed line of a recorded success: that it was not judged by --done (the answers that are a success), and whether its answer, if it is
-// there, would not be one. The result stays.
+// Judge adds notes to the printed line of a recorded success: that it was not judged by --done (the answers that are a success), and whether its answer, if
+// it is there, would not be one (l.Against). The result stays. l.Asked notes the first.
 func (a *Asked) Judge(rec *persist.Record, l *Line) {
 	if l.Result != Done && l.Result != Accepted {
 		return
@@ -271,7 +271,8 @@ func namesErrors(name string) bool {
 	return name == "error" || name == "fault" || strings.HasSuffix(name, "errors")
 }
 
-// isSomething reports whether the value of a member for errors, such as "error", says that something went wrong: an object, a text or a list, not empty, or true.
+// isSomething reports whether the value of a member for errors, such as "error", says that something went wrong: an object, a text or a list, not empty, or
+// true. A number alone says nothing.
 func isSomething(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:

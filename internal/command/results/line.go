@@ -327,7 +327,8 @@ func Failed(key oncehttp.Key, err error) Line {
 	return l
 }
 
-// IsKeptBack reports whether nothing was sent for the line because of the state of the operation that stands under its key, such as held.
+// IsKeptBack reports whether nothing was sent for the line because of the state of the operation that stands under its key, such as held. A mismatch is kept
+// back by another request, and does not count.
 func (l *Line) IsKeptBack() bool {
 	return l.State != "" && l.Result != Mismatch && l.Attempts == 0 && l.Sends == 0
 }

@@ -44,8 +44,8 @@ func (p *printer) Lost() []Placed { return p.lost }
 // Unprinted returns the number of lines that were not printed since the journal failed. It is called after Run.
 func (p *printer) Unprinted() int { return p.left }
 
-// lose counts lines that are not printed after an error, and keeps those of operations that this run has ended, without their texts: the journal may lack these
-// ends.
+// lose counts lines that are not printed after an error, and keeps those of operations that this run has ended, without their texts: the journal may lack
+// these ends. A line without a key is of no operation.
 func (p *printer) lose(batch []Placed) {
 	p.left += len(batch)
 	for _, l := range batch {

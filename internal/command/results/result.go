@@ -360,7 +360,8 @@ func resultOfEffect(e *oncehttp.Error) Result {
 	return Done
 }
 
-// isErased reports whether an operation was decided before, by an answer of the API, and nothing but that is left of it.
+// isErased reports whether an operation was decided before, by an answer of the API, and nothing but that is left of it. An end by a person, and that of
+// another request, do not count.
 func isErased(err error) bool {
 	person := errors.Is(err, oncehttp.ErrSettled) || errors.Is(err, oncehttp.ErrAbandoned)
 	return errors.Is(err, oncehttp.ErrFinal) && !errors.Is(err, oncehttp.ErrKeyReused) && !person && !wasUnlooked(err)

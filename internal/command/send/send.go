@@ -120,7 +120,9 @@ func (f *sendFlags) note(s terminal.Streams, format string, args ...any) {
 	}
 }
 
-// run checks the flags, opens the journal, and sends one request. The error has the exit status.
+// run checks the flags, opens the journal, and sends one request. Before that it writes the values of --declined to the journal (KeepDeclines), and refuses a
+// request for a forgotten --account (lacksAccount), and one that was sent by a profile under which the API knows its key, and now by one under which it does
+// not (distrusts). The error has the exit status.
 func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.Streams) error {
 	cfg, header, err := f.Config(s.Err)
 	if err == nil {
@@ -213,7 +215,8 @@ func (f *sendFlags) shapeKey(s terminal.Streams) error {
 	return nil
 }
 
-// makeInserted makes a random key for --insert-key if neither --key nor the request has one.
+// makeInserted makes a random key for --insert-key if neither --key nor the request has one. It leaves that to the client where the client makes keys itself
+// (makesKey), and does nothing for a method without an effect.
 func (f *sendFlags) makeInserted(cfg oncehttp.Config, method string, req *http.Request, s terminal.Streams) error {
 	if f.key != "" || !cfg.InsertKey || makesKey(cfg.Profile, req) {
 		return nil

@@ -323,8 +323,8 @@ func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	return newSession(at, j, cfg)
 }
 
-// OpenReader opens a journal for reading. If another process holds the journal's file, it reads through that process. On a server it asks for no right but to read. The
-// session has no client.
+// OpenReader opens a journal for reading. If another process holds the journal's file, it reads through that process. On a server it asks for no right but to
+// read. The session has no client. While it has the file open, it lets further readers read through it (Hold).
 func OpenReader(at place.Place) (*Session, error) {
 	at.Looks = true
 	if at.IsFile() {

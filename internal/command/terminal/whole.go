@@ -13,7 +13,8 @@ import (
 )
 
 // WriteWhole writes the file called name, whole or not at all: a reader at any time, and a full disk, find the file as it was. flag names the
-// output in errors. A new file has this mode, and another one keeps what it has beyond it; a device or a pipe is written directly. An error after the file was made has the status ExitUnknown.
+// output in errors. A new file has this mode, and another one keeps what it has beyond it; a device or a pipe is written directly. Of a link the target is
+// replaced, and the link stays. An error after the file was made has the status ExitUnknown.
 func WriteWhole(flag, name string, mode fs.FileMode, write func(io.Writer) error) error {
 	fail := func(err error) error { return fmt.Errorf("%s %s: %w", flag, name, words.Pathless(err)) }
 	target := name

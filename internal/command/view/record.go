@@ -142,7 +142,8 @@ type answerView struct {
 }
 
 // Of returns a record for display in JSON. Without parts.Bodies it has no headers, no bodies, no kept values and no query. Its Result counts no --declined: a
-// caller with such values sets another.
+// caller with such values sets another. Token is that of the server, sent in place of the key, if the API works so. Swept: the request and the answer were
+// pruned.
 func Of(rec *persist.Record, parts Parts) Record {
 	v := Record{
 		Key: rec.Key, Account: rec.ScopedAccount(), State: rec.State.String(), Why: rec.HoldReason, Effect: rec.FinalEffect(),

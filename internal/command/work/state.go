@@ -63,7 +63,7 @@ const (
 	serverTimeout = 10 * time.Second // for one request to /healthz
 )
 
-// newWorker returns a worker on a journal, with the settings of the flags.
+// newWorker returns a worker on a journal, with the settings of the flags. Its channel of ended operations is nil without --lines.
 func newWorker(ses *session.Session, f *workFlags, s terminal.Streams) *worker {
 	w := &worker{ses: ses, out: s.Out, err: s.Err}
 	w.counts = Counts{Since: time.Now().UTC(), Workers: f.workers, Outcomes: map[string]int{}, Events: map[string]int{}}
@@ -86,7 +86,8 @@ func observe(cfg *oncehttp.Config, see func(oncehttp.Event)) {
 }
 
 // see counts an event of the client, and prints the news for a person, such as why an operation is blocked. It ends the work at an error that the journal's
-// server would give for ever. With --lines, it hands ended operations to printLines.
+// server would give for ever. With --lines, it hands ended operations to printLines. w.sends has the sends of each call under way; w.polls says that the
+// journal tells nothing of what others enqueue.
 func (w *worker) see(e oncehttp.Event) {
 	w.mu.Lock()
 	switch e.Kind {
@@ -149,7 +150,8 @@ func causeOf(err error) string {
 }
 
 // sayWhy prints the reason if an operation did not end well. Each reason is printed once for an
-// origin, since it comes again with every pass. Each failure of the journal is printed.
+// origin, since it comes again with every pass (look at the due operations). After saidMax reasons no new one is printed. Each failure of the journal is
+// printed.
 func (w *worker) sayWhy(e oncehttp.Event) {
 	text := words.FlagWords(e.Err.Error())
 	if e.Key == "" { // it is about the journal, and of no operation

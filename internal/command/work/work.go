@@ -214,9 +214,10 @@ func parseOrigin(text string) (string, error) {
 }
 
 // work sends what falls due in the journal until ctx ends or the journal takes nothing more. Meanwhile it serves /healthz and the API's events, and tells the
-// program of --on-held. The error has the exit status.
+// program of --on-held. The error has the exit status. First it finds out whether the journal takes writes (mayWrite), and writes the values of --declined
+// there (KeepDeclines).
 func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp.Config, events oncehttp.WebhookConfig, s terminal.Streams) error {
-	cfg.ProfileOf = session.RecordedProfile(cfg.Profile)
+	cfg.ProfileOf = session.RecordedProfile(cfg.Profile) // of a record begun with --key-header
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	w := newWorker(ses, f, s)
