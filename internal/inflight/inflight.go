@@ -211,7 +211,7 @@ func (c *Caller[R]) Call() *Call[R] { return c.call }
 func (c *Caller[R]) Joined() bool { return !c.first }
 
 // Done ends the caller's use of the result. It is called after Wait has returned one, or, by a caller that has run the call
-// itself, when it needs the result no more. A second Done does nothing.
+// itself, when it needs the result no more. A second Done does nothing. c.by is the work that waits through this caller, and now waits no more.
 func (c *Caller[R]) Done() {
 	c.call.table.mu.Lock()
 	gone := c.gone

@@ -29,8 +29,8 @@ func (c *Cleared[K]) Doubts() uint64 {
 	return c.doubts
 }
 
-// Clear notes that a look found no unresolved operation with this request. doubts is the result of Doubts before the look. After a later Doubt, about
-// any request, Clear does nothing: the look proves nothing.
+// Clear notes that a look found no unresolved operation with this request. doubts is the result of Doubts before the look. After a later Doubt, about any
+// request, Clear does nothing: the look proves nothing. If there are clearedMost notes, all others are forgotten first.
 func (c *Cleared[K]) Clear(request K, doubts uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

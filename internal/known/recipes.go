@@ -52,7 +52,7 @@ func (r *Recipes) Of(account string) (recipes []string, known bool) {
 }
 
 // Read notes the recipes (rules for fingerprints) of an account's operations in the journal, as read by the caller. More than recipesEach
-// are not kept: Of then says that they have to be read again.
+// are not kept: Of then says that they have to be read again. If there are recipesAccounts accounts, all others are forgotten first.
 func (r *Recipes) Read(account string, recipes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -75,7 +75,8 @@ func callerNote(x *Exchange) string {
 	return "(as the " + x.Caller + " caller)"
 }
 
-// keyNote says in a few words which key an exchange has sent, in relation to that of the exchange before; before is nil for the first.
+// keyNote says in a few words which key an exchange has sent, in relation to that of the exchange before; before is nil for the first. x.KeySent: a key was
+// sent, maybe an empty one.
 func keyNote(x, before *Exchange) string {
 	switch {
 	case x.Key == "" && !x.KeySent:

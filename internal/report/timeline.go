@@ -108,7 +108,7 @@ func newTimeline(exchanges []Exchange, ref string, on canvas, class string) *tim
 }
 
 // assign gives each exchange a lane of the drawing, and returns the lanes by their numbers. Exchanges of one lane name (a connection, or the part played) share
-// a lane; one without a name has a lane of its own. It is -1 for an exchange past the largest number of lanes: it is not drawn.
+// a lane; one without a name has a lane of its own. It is -1 for an exchange past the largest number of lanes: it is not drawn, and t.More counts it.
 func (t *timeline) assign(exchanges []Exchange) []int {
 	rows, named := make([]int, len(exchanges)), map[string]int{}
 	for i := range exchanges {

@@ -168,6 +168,7 @@ func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 	behind := overlapping(steps, i)
 	n = s.repeats(steps, i, line, behind)
 	next := i + n
+	// No earlier exchange goes on when the next one begins.
 	idle := next == len(steps) || !slices.ContainsFunc(steps[:next], func(x *Exchange) bool { return x.At+x.Took > steps[next].At })
 	then, again := "", ""
 	switch {

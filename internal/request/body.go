@@ -29,8 +29,8 @@ var errTooLarge = errors.New("body is larger than MaxRequestBytes")
 // ContentLength is positive, the length must match. If the request's context ends first, it returns an error, and another
 // goroutine may still be reading. The caller closes req.Body with close, and gives it this error.
 //
-// A body of no byte, without GetBody and length, is empty if plain is true, as it is to net/http. Else it is an error, since it
-// may have been read before.
+// A body of no byte, without GetBody and length, is empty if plain is true, as it is to net/http. Else it is an error, since it may have been read before.
+// Only a body that may block is read in another goroutine.
 func (b *Bodies) read(req *http.Request, plain bool) ([]byte, error) {
 	if !mayBlock(req) {
 		body, err := readBytes(req, b.Max, plain)

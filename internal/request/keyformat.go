@@ -101,7 +101,7 @@ func checkKey(p *profile.Profile, key string) error {
 // brokenBy says how a key breaks the profile's rule for keys; "" if it does not.
 func brokenBy(rule profile.KeyRule, key string) string {
 	if rule.Format != profile.AnyFormat {
-		if id, err := uuid.Parse(key); err != nil || len(key) != 36 {
+		if id, err := uuid.Parse(key); err != nil || len(key) != 36 { // Parse takes longer and shorter spellings, too
 			return "a key that is no UUID"
 		} else if rule.Format == profile.UUIDv4 && id.Version() != 4 {
 			return "a key that is no UUID of version 4"
@@ -125,7 +125,7 @@ const (
 	shortBytesMax = 52
 )
 
-// waysOut names, for an error, the methods of oncehttp.Key that make a key valid under a rule; "" if there are none.
+// waysOut names, for an error, the methods of oncehttp.Key that make a key valid under a rule; "" if there are none. It tries a key of each form.
 func waysOut(rule profile.KeyRule) string {
 	var ways []string
 	short := min(cmp.Or(rule.MaxBytes, keyBytesMax), shortBytesMax)

@@ -96,7 +96,8 @@ func mysqlOfCall() []uint16 { return []uint16{1130, 1193, 1524, 1820, 1862} }
 // mysqlTooMany returns the errors of MariaDB about too many connections with the SQLSTATE of missing rights.
 func mysqlTooMany() []uint16 { return []uint16{1203, 1226} }
 
-// redisOfCall reports whether an error that Redis answered is about the call, such as a wrong password, and not about the state of the server.
+// redisOfCall reports whether an error that Redis answered is about the call, such as a wrong password, and not about the state of the server. Of the general
+// ERR only the one about too many clients is such a state.
 func redisOfCall(text string) bool {
 	code, rest, _ := strings.Cut(text, " ")
 	if code == "ERR" {

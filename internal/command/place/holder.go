@@ -71,7 +71,8 @@ func socketOf(path string) string { return path + ".sock" }
 
 // Hold lets other processes read a journal file that this process has open, by a socket beside it, until Close. If the path is too long for a socket, nobody
 // can, and the process works all the same. It returns nil for a journal on a server, which readers open themselves. j gives the records as they are in the
-// file, sealed or not: readers unseal for themselves. used is the journal as the process's own client uses it.
+// file, sealed or not: readers unseal for themselves. used is the journal as the process's own client uses it; by that it is told whether an operation is
+// being sent.
 func Hold(at Place, j, used persist.Journal) *Holder {
 	if !at.IsFile() {
 		return nil

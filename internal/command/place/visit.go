@@ -205,7 +205,8 @@ func (j *VisitJournal) Claim(context.Context, persist.Query, string, time.Durati
 	return nil, time.Time{}, errors.New("a visited journal claims nothing")
 }
 
-// Now implements persist.Claimer, by the machine's clock, which all processes on one file share.
+// Now implements persist.Claimer, by the machine's clock, which all processes on one file share. The time has no monotonic part (Round): a file has none
+// either.
 func (*VisitJournal) Now(context.Context) (time.Time, error) { return time.Now().Round(0), nil }
 
 // Renew implements persist.Claimer. It writes nothing, and calls all leases renewed: nobody takes a lease while its owner lives.

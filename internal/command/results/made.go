@@ -33,7 +33,8 @@ func (m *Made) Counting(next func(context.Context, oncehttp.Event)) func(context
 	}
 }
 
-// see counts the requests of a call since its last event. An event has the number of the whole call, so that only the difference is added.
+// see counts the requests of a call since its last event. An event has the number of the whole call, so that only the difference to the requests counted of
+// this call (ofCall) is added.
 func (m *Made) see(e *oncehttp.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

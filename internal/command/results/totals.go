@@ -129,8 +129,8 @@ func (t *Totals) All(currency string) total {
 	return sum
 }
 
-// Rest counts the rows of all that t lacks as untried (not looked at by this run), so that the classes of t add up to the whole input. all has the rows of the
-// input.
+// Rest counts the rows of all that t lacks, with their amounts, as untried (not looked at by this run), so that the classes of t add up to the whole input.
+// all has the rows of the input.
 func (t *Totals) Rest(all *Totals) {
 	for _, currency := range all.Currencies() {
 		left, has := all.All(currency), t.All(currency)

@@ -140,8 +140,8 @@ func fieldPointer(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// CheckReferenced returns an error if the request lacks a value that the lookup of its profile needs: nobody could learn its outcome after a lost answer. It is nil for
-// a profile whose requests are protected by a key.
+// CheckReferenced returns an error if the request lacks a value that the lookup of its profile needs: nobody could learn its outcome after a lost answer. It
+// is nil for a profile without a lookup, and for one whose requests are protected by a key, unless flags such as --lookup made it (NaturalMark).
 func CheckReferenced(req *http.Request, body []byte, p *profile.Profile) error {
 	if p.Reference == nil || !strings.Contains(p.Name, words.NaturalMark) && p.Carrier.Place != profile.Nowhere {
 		return nil

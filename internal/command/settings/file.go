@@ -138,7 +138,7 @@ func IsInCall(fs *pflag.FlagSet, name string) bool {
 func knownName(root *cobra.Command, of, flag string) error {
 	hasCommand, hasFlag := of == "", false
 	var look func(*cobra.Command, bool)
-	look = func(cmd *cobra.Command, inside bool) {
+	look = func(cmd *cobra.Command, inside bool) { // inside: a command above cmd is the one wanted, or any is
 		inside = inside || cmd.Name() == of
 		hasCommand = hasCommand || inside
 		if inside && (cmd.Flags().Lookup(flag) != nil || cmd.InheritedFlags().Lookup(flag) != nil || cmd.PersistentFlags().Lookup(flag) != nil) {

@@ -16,7 +16,8 @@ func Nearest(text string, names []string) string {
 	return best
 }
 
-// steps returns the number of letters to be added, removed or replaced, or pairs of neighbours to be swapped, to make b of a.
+// steps returns the number of letters to be added, removed or replaced, or pairs of neighbours to be swapped, to make b of a. It fills a table by rows: row
+// has the numbers for the letters of a up to the present one, last and before those for one and two letters less.
 func steps(a, b []rune) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
