@@ -306,8 +306,8 @@ func (l *Lookalikes) RunsUndoubted(rec *persist.Record) bool {
 }
 
 // endedSince reports whether an operation has ended since it was listed as unfinished, and its callers know the
-// end. It waits for the record of an answer given already: a call writes its record a moment after its answer. If the end cannot be known, it returns false;
-// and so for one whose end no caller was told. It sets the lease in listed as it is now.
+// end. One that was listed as ended is unreported, and returns false. It waits for the record of an answer given already: a call writes its record a moment
+// after its answer. If the end cannot be known, it returns false; and so for one whose end no caller was told. It sets the lease in listed as it is now.
 func (l *Lookalikes) endedSince(ctx context.Context, listed *persist.Record) bool {
 	if listed.State.Final() || l.Recorded(ctx, func(id persist.ID) bool { return id == listed.ID }) != nil {
 		return false
@@ -322,6 +322,6 @@ func (l *Lookalikes) endedSince(ctx context.Context, listed *persist.Record) boo
 // isInTheWay reports whether an operation under a generated key stops a call of the same request without a named key. like has what the record does not tell:
 // whether it has the call's own key or another scope, or a call of this process runs it without a doubt (Undoubted).
 func isInTheWay(rec *persist.Record, like intent.Lookalike) bool {
-	op := operation.OpOf(rec, 0)
+	op := operation.OpOf(rec, 0) // 0: the record's own window counts
 	return like.InTheWay(&op) != intent.NotInTheWay
 }

@@ -63,7 +63,7 @@ func (a *Origins) look(ctx context.Context, j persist.Journal) error {
 		}
 	}
 	at := time.Now()
-	set, err := j.Fact(context.WithoutCancel(ctx), persist.FactOrigins, nil, nil)
+	set, err := j.Fact(context.WithoutCancel(ctx), persist.FactOrigins, nil, nil) // without values it only reads
 	if err == nil {
 		a.learn(set, at)
 	}
@@ -96,7 +96,7 @@ func (a *Origins) hold(ctx context.Context, j persist.Journal, name string, entr
 	}
 	at := time.Now()
 	ctx = context.WithoutCancel(ctx)
-	standing, err := j.Fact(ctx, persist.FactOrigins, nil, nil)
+	standing, err := j.Fact(ctx, persist.FactOrigins, nil, nil) // without values it only reads, with two it compares and sets
 	for range writeTries {
 		if err != nil {
 			return err

@@ -93,7 +93,8 @@ func WriteJSON(w io.Writer, r *Report, o Options) error {
 }
 
 // prepare returns the report for every writer: a copy without secrets, unless
-// ShowSecrets, with its summary computed, its schema set, and lists never null in JSON.
+// ShowSecrets, with its summary computed, its schema set, and lists never null in JSON. A case without a verdict becomes an Error, one without a witness has
+// None, and a report without a kind is of a server.
 func prepare(r *Report, o Options) *Report {
 	cp := *r
 	cp.Cases = slices.Clone(r.Cases)

@@ -25,7 +25,8 @@ const (
 )
 
 // recipe returns the recipe of new records: the text that tells which parts of a request make its fingerprint, by the profile and by the client's
-// rules for credentials. It is a version, the client's additions to these rules behind a colon, and the headers that count, with blanks between.
+// rules for credentials. It is a version, the client's additions to these rules behind a colon, and the headers that count, with blanks between. A header of
+// trace context differs from call to call, and never counts.
 func recipe(s *Secrets, p *profile.Profile) string {
 	text := recipeV1
 	if more := s.named(); more != "" {

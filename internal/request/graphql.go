@@ -31,7 +31,7 @@ func MayBeGraphQL(rec *persist.Record) bool {
 	return len(jsonpointer.Texts(rec.Body, "/extensions/persistedQuery/sha256Hash")) == 1
 }
 
-// startsDocument reports whether a text begins as a GraphQL document, comments aside.
+// startsDocument reports whether a text begins as a GraphQL document, comments and commas (they mean nothing there) aside.
 func startsDocument(text string) bool {
 	for {
 		text = strings.TrimLeft(text, " \t\r\n,\ufeff")
@@ -80,7 +80,8 @@ func IsQuery(target string, body []byte) bool {
 }
 
 // hasMutation reports whether a GraphQL document has a mutation: the word at its top level, outside of comments
-// and texts. It scans bytes, and does not parse; block texts (""") must not hold quotes, see IsQuery.
+// and texts. It scans bytes, and does not parse; block texts (""") must not hold quotes, see IsQuery. Another name "mutation" at the top level, as of a
+// fragment, counts, too: in doubt there is one.
 func hasMutation(document string) bool {
 	depth, word := 0, strings.Builder{}
 	for i := 0; i < len(document); i++ {

@@ -160,7 +160,8 @@ func contains(names []string, name string) bool {
 }
 
 // splitHeader splits a request's headers into copies of the recorded ones and of the credentials, and returns the credentials'
-// names in order. The key's carrier (its header) is in neither: its value is the record's wire key.
+// names in order. The key's carrier (its header) is in neither: its value is the record's wire key. So are headers of the connection. A header of trace
+// context is no credential, whatever its name.
 func (s *Secrets) splitHeader(h http.Header, carrier string) (kept, secret http.Header, omitted []string) {
 	kept = make(http.Header, len(h))
 	for name, lines := range h {
@@ -180,8 +181,8 @@ func (s *Secrets) splitHeader(h http.Header, carrier string) (kept, secret http.
 	return kept, secret, omitted
 }
 
-// splitTarget returns a target without the credentials in its query, and their names as a record's Omitted has them. The
-// parameter of the key stays.
+// splitTarget returns a target without the credentials in its query, and their names as a record's Omitted has them. The parameter of the key stays: carrier
+// is its name, "" if the key travels elsewhere. In omitted each name is behind the mark omittedParameter.
 func (s *Secrets) splitTarget(target, carrier string) (kept string, omitted []string) {
 	path, query, found := strings.Cut(target, "?")
 	if !found {

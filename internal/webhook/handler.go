@@ -70,7 +70,8 @@ type Handler struct {
 	verify eventsign.Verify
 }
 
-// New returns a handler of the events of the profile's API. An error names the wrong field of the Config.
+// New returns a handler of the events of the profile's API. An error names the wrong field of the Config. What c points to is copied: later changes do not
+// count.
 func New(c Config) (*Handler, error) {
 	c.MaxBytes, c.ReadTime = cmp.Or(c.MaxBytes, defaultBytes), cmp.Or(c.ReadTime, defaultReadTime)
 	c.Profile, c.References, c.Origins = c.Profile.Clone(), slices.Clone(c.References), slices.Clone(c.Origins)

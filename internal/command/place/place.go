@@ -48,7 +48,8 @@ type engine struct {
 	Print   func(w io.Writer, at *url.URL) error         // nil, as migrate
 }
 
-// Engines returns the functions that open a journal on a database server, and make its tables, by the scheme of the server's URL, such as "postgres".
+// Engines returns the functions for a journal on a database server (they open it, make its tables, and print the SQL of these) by the scheme of the server's
+// URL, such as "postgres". Redis has no tables.
 func Engines() map[string]engine {
 	onPostgres := engine{openPostgres, migratePostgres, printPostgres}
 	onMySQL := engine{openMySQL, migrateMySQL, printMySQL}

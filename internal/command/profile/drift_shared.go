@@ -85,8 +85,9 @@ func acceptedMismatch(p *profile.Profile, a, b *wireShare) bool {
 	return owned && a.path == b.path && reflect.DeepEqual(a.scopes, b.scopes) && !b.first.Before(a.settled) && !b.marked && a.differs(p, b)
 }
 
-// differs reports whether the API takes b for another request than a. If only the bytes of the bodies differ, an API that compares values may take
-// them for the same, unless the API marks replays and b's answer has no such mark.
+// differs reports whether the API takes b for another request than a. content is a digest of a request, "" if it is not known; kept has the values of its
+// body that were kept. If only the bytes of the bodies differ, an API that compares values may take them for the same, unless the API marks replays and b's
+// answer has no such mark.
 func (a *wireShare) differs(p *profile.Profile, b *wireShare) bool {
 	if a.content == "" || b.content == "" || a.content == b.content {
 		return false

@@ -152,7 +152,8 @@ type factView struct {
 	Use    string          `json:"use,omitempty"`
 }
 
-// viewProfile returns the JSON of a profile for profile show --json: each fact with its source, the unknown ones, and the assumptions.
+// viewProfile returns the JSON of a profile for profile show --json: each fact with its source, the unknown ones, and the assumptions. An unknown fact is
+// null, and an empty list is [] and not null.
 func viewProfile(p *profile.Profile) View {
 	v := View{
 		Name: p.Name, Version: p.Version, Title: p.Title, State: p.State(), Complete: p.Complete(), Unknown: append([]string{}, p.Unknown()...),

@@ -77,8 +77,8 @@ func readData(text string, stdin io.Reader) ([]byte, error) {
 	return terminal.ReadBounded(name, input.RowBytesMax)
 }
 
-// setType sets the Content-Type of the data if no header does. It refuses JSON if the profile's API is known to
-// read only forms.
+// setType sets the Content-Type of the data if no header does. It refuses JSON if the profile's API is known to read only forms (Body.Formats; empty: not
+// known).
 func (f *sendFlags) setType(header http.Header, body []byte, p *profile.Profile) error {
 	if len(f.data) == 0 || header.Get("Content-Type") != "" {
 		return nil

@@ -30,7 +30,7 @@ type declinedFrom struct {
 // sinceOf returns the texts of --declined (answers that count as refusals), each with the time from which it counts. The journal has these times. A text that is not
 // among the known ones counts from now on, so that an operation told as done before can be recognized (WasDone). The zero time means: from the start.
 func sinceOf(ctx context.Context, ses *Session, texts, known []string, now time.Time) (declinedSince, error) {
-	fact, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
+	fact, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil) // without values it only reads
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
 		return nil, place.JournalError(ses.Place.Name, err)
 	}

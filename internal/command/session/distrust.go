@@ -19,7 +19,7 @@ func Distrusts(rec *persist.Record, prepared *persist.Record, now time.Time) str
 	if prepared.Protected || !rec.Protected || rec.State != persist.StatePending || !rec.MaybeSent {
 		return ""
 	}
-	op := operation.OpOf(rec, 0)
+	op := operation.OpOf(rec, 0)                                                        // 0: the record's own window counts
 	if op.Protected = false; operation.ProspectOf(&op, now) == operation.WillBeProven { // an event of the API settles it without another send
 		return ""
 	}

@@ -58,7 +58,8 @@ func Lesson(p *profile.Profile, err error, begun string) string {
 // askAndSettle is the way out of an answer that settles nothing, whatever flags are given later.
 const askAndSettle = "ask the API what came of it, and settle it (oncehttp journal settle KEY@SEEN --absent, or --happened; oncehttp journal stuck lists KEY@SEEN)"
 
-// failedAsGraphQL reports whether an operation is held since its answer, a 2xx, has a list of errors and no data, as GraphQL reports a failure.
+// failedAsGraphQL reports whether an operation is held since its answer, a 2xx, has a list of errors and no data, as GraphQL reports a failure. Data of
+// nothing but members that are null counts as none.
 func failedAsGraphQL(e *oncehttp.Error) bool {
 	if e.State != persist.StateHeld || e.Answer.Status >= 300 {
 		return false

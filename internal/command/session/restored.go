@@ -18,8 +18,8 @@ import (
 // this.
 func NoteRestored(ctx context.Context, ses *Session, taken, now time.Time) (noted bool, err error) {
 	next := now.UTC().Format(time.RFC3339) + " " + taken.UTC().Format(time.RFC3339)
-	standing, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil)
-	for err == nil && string(standing) != next { // Fact compares and sets: it returns the new value, or that of a faster process
+	standing, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil) // without values it only reads
+	for err == nil && string(standing) != next {                           // Fact compares and sets: it returns the new value, or that of a faster process
 		standing, err = ses.Journal.Fact(ctx, persist.FactRestored, standing, []byte(next))
 	}
 	if err == nil || errors.Is(err, persist.ErrDenied) {
@@ -33,7 +33,7 @@ type Restore struct{ At, Taken string }
 
 // RestoreOf returns the latest restore of the journal from a backup, as NoteRestored wrote it; the zero value if there was none, or for a role that may not read it.
 func RestoreOf(ctx context.Context, ses *Session) (Restore, error) {
-	fact, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil)
+	fact, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil) // without values it only reads
 	if errors.Is(err, persist.ErrDenied) {
 		return Restore{}, nil
 	}

@@ -71,7 +71,7 @@ func SeenKey(rec *persist.Record) string {
 	return rec.Key + "@" + acts.Seen(rec)
 }
 
-// SplitSeen takes KEY@SEEN, as SeenKey spells it, apart. If the text does not end in a digest, key is the text, and seen is "".
+// SplitSeen takes KEY@SEEN, as SeenKey spells it, apart. If the text does not end in a digest behind a key, key is the text, and seen is "".
 func SplitSeen(text string) (key, seen string) {
 	at := len(text) - acts.SeenLength
 	if at < 2 || text[at-1] != '@' || strings.Trim(text[at:], "0123456789abcdef") != "" {

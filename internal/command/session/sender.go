@@ -23,7 +23,7 @@ type Sender struct {
 // SenderOf returns a Sender, which tells whether the client of a config may send a record. It reads the origins to which other clients send with credentials; a role
 // without the right to read them goes without.
 func SenderOf(ctx context.Context, ses *Session, cfg oncehttp.Config) (*Sender, error) {
-	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
+	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil) // without values it only reads
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
 		return nil, place.JournalError(ses.Place.Name, err)
 	}

@@ -193,7 +193,7 @@ func (f *ClientFlags) transport() (http.RoundTripper, error) {
 	}
 	t = t.Clone()
 	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	t.MaxIdleConnsPerHost = WorkersMax
+	t.MaxIdleConnsPerHost = WorkersMax // one for each operation at once
 	return t, nil
 }
 
@@ -308,7 +308,7 @@ func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	case err != nil:
 		return nil, place.JournalError(path, err)
 	}
-	_, err = at.Unsealed(first)
+	_, err = at.Unsealed(first) // whether --seal-key fits
 	if closing := first.Close(); err == nil && closing != nil {
 		err = place.JournalError(path, closing)
 	}

@@ -40,7 +40,7 @@ func (a *age) Type() string { return "age" }
 
 var errNoAge = errors.New("want a duration such as 30m, 2h or 3d")
 
-// ParseAge reads a duration that is not negative, such as 2h, or a number of days, such as 3d.
+// ParseAge reads a duration that is not negative, such as 2h, or a number of days, such as 3d, in no other spelling (03d).
 func ParseAge(text string) (time.Duration, error) {
 	const daysMax = 100_000
 	var days int

@@ -55,7 +55,8 @@ func Differences(req, standing *persist.Record) string {
 	return strings.Join(names, ", ") + more
 }
 
-// keptDifferences returns the names of the fields of a request that differ from the values that the journal has kept of the recorded one.
+// keptDifferences returns the names of the fields of a request that differ from the values that the journal has kept of the recorded one, or are not in the
+// request. A value that could not be kept (Omitted) is not compared.
 func keptDifferences(req, standing *persist.Record) []string {
 	fields := request.FieldsOf(req.Header, req.Body)
 	var names []string

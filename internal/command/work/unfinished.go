@@ -74,7 +74,8 @@ func (w *worker) addUnfinished(now *Counts) {
 	}
 }
 
-// dueUnsent returns the oldest operation that is due and was never sent, among the first due ones; nil if there is none. If it waits for long, no worker takes it.
+// dueUnsent returns the oldest operation that is due and was never sent, among the first due ones; nil if there is none. If it waits for long, no worker
+// takes it. At most dueLooks operations are looked at, up to the first error of the journal.
 func (w *worker) dueUnsent(ctx context.Context) *DueUnsent {
 	now, looked := time.Now(), 0
 	for rec, err := range w.ses.Journal.List(ctx, persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}, DueBy: now}) {
