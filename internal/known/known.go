@@ -143,7 +143,8 @@ func without(ids []persist.ID, id persist.ID) []persist.ID {
 	return rest
 }
 
-// MayAppear reports whether a record of the operation may appear after now.
+// MayAppear reports whether a record of the operation may appear after now: its Begin (the write of the record) had no answer, and the time noted by Lost is
+// not over.
 func (n *Notes) MayAppear(id persist.ID, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

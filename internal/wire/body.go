@@ -51,7 +51,7 @@ func (b *Body) read(p []byte) (int, error) {
 	return b.body.Read(p)
 }
 
-// Close closes the body, and ends the exchange with its time limit.
+// Close closes the body, and ends the exchange with its time limit. b.handing is told while the transport's code runs; nil: nobody is.
 func (b *Body) Close() error {
 	defer b.x.end()
 	if b.handing != nil {

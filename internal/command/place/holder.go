@@ -316,8 +316,8 @@ func (j *HeldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persi
 	}
 }
 
-// listOnce yields the records that q selects, read through the process that has the journal open. The error errWentAway says that this process ended before the last
-// record; any other is that process's own.
+// listOnce yields the records that q selects, read through the process that has the journal open. The error errWentAway says that this process ended before
+// the last record; any other is that process's own. If the file could be opened here, its errors go to yield, and the result is nil.
 func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(persist.Record, error) bool) error {
 	conn, dec, own, err := j.reach()
 	switch {

@@ -36,7 +36,8 @@ func MadeBySend() string {
 // sendPath returns the path of the journal of send without --journal.
 func sendPath() (string, error) { return StatePath("send.db") }
 
-// StatePath returns the path of a file of the user's own: below XDG_STATE_HOME, or in the system's folder for data of a user.
+// StatePath returns the path of a file of the user's own: below XDG_STATE_HOME, or in the system's folder for data of a user: os.UserConfigDir on Windows and
+// macOS, ~/.local/state elsewhere.
 func StatePath(name string) (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if home, err := os.UserHomeDir(); dir == "" && err == nil && runtime.GOOS != "windows" && runtime.GOOS != "darwin" {

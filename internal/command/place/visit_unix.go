@@ -42,8 +42,8 @@ func (l *ownerLock) release() {
 	_ = l.file.Close()
 }
 
-// ownerLives tells by the lock on an owner's file whether its process lives: ownerAlive, ownerDead, or ownerUnseen if the file cannot be opened. It removes the file of
-// a dead one.
+// ownerLives tells by the lock on an owner's file whether its process lives: ownerAlive, ownerDead, or ownerUnseen if the file cannot be opened. A process
+// removes its file at its end, so that no file means a dead one. ownerLives removes the file that a dead one has left.
 func ownerLives(path, owner string) life {
 	f, err := os.OpenFile(ownerFile(path, owner), os.O_RDWR, 0)
 	switch {

@@ -22,8 +22,8 @@ func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(
 	if err := f.TakeDeclines(ctx, ses, warn); err != nil || len(f.declinedTexts) == 0 {
 		return err
 	}
-	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil) // without values Fact only reads
-	for err == nil {                                                       // Fact compares and sets: it returns the new value, or that of a faster process, which is tried again
+	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
+	for err == nil { // Fact compares and sets (and only reads without values): it returns the new value, or that of a faster process, which is tried again
 		next := strings.Join(withTexts(declinedTexts(standing), f.declinedTexts), "\n")
 		switch {
 		case next == string(standing):
@@ -110,8 +110,8 @@ func declinedTexts(fact []byte) []string {
 // ForgetDeclines takes values of --declined (answers that count as refusals) out of the journal: such answers count as done again. Other processes may change the
 // list meanwhile; it is tried until no change came between.
 func ForgetDeclines(ctx context.Context, ses *Session, texts []string) error {
-	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil) // without values Fact only reads
-	for err == nil {                                                       // Fact compares and sets: it returns the new value, or that of a faster process
+	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
+	for err == nil { // Fact compares and sets (and only reads without values): it returns the new value, or that of a faster process
 		left := slices.DeleteFunc(declinedTexts(standing), func(text string) bool { return slices.Contains(texts, text) })
 		next := cmp.Or(strings.Join(left, "\n"), noDeclines) // a mark for none: an empty value cannot be written
 		if len(standing) == 0 || next == string(standing) {

@@ -19,8 +19,8 @@ func Distrusts(rec *persist.Record, prepared *persist.Record, now time.Time) str
 	if prepared.Protected || !rec.Protected || rec.State != persist.StatePending || !rec.MaybeSent {
 		return ""
 	}
-	op := operation.OpOf(rec, 0)                                                        // 0: the record's own window counts
-	if op.Protected = false; operation.ProspectOf(&op, now) == operation.WillBeProven { // an event of the API settles it without another send
+	op := operation.OpOf(rec, 0)
+	if op.Protected = false; operation.ProspectOf(&op, now) == operation.WillBeProven { // an event of the API settles it without another send (0: the record's own window counts)
 		return ""
 	}
 	again := ""

@@ -18,8 +18,8 @@ import (
 // this.
 func NoteRestored(ctx context.Context, ses *Session, taken, now time.Time) (noted bool, err error) {
 	next := now.UTC().Format(time.RFC3339) + " " + taken.UTC().Format(time.RFC3339)
-	standing, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil) // without values it only reads
-	for err == nil && string(standing) != next {                           // Fact compares and sets: it returns the new value, or that of a faster process
+	standing, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil)
+	for err == nil && string(standing) != next { // Fact compares and sets (and only reads without values): it returns the new value, or that of a faster process
 		standing, err = ses.Journal.Fact(ctx, persist.FactRestored, standing, []byte(next))
 	}
 	if err == nil || errors.Is(err, persist.ErrDenied) {

@@ -84,7 +84,7 @@ func (w *worker) dueUnsent(ctx context.Context) *DueUnsent {
 		}
 		if view.IsDueUnsent(&rec, now) {
 			since := rec.NextAttempt
-			if since.IsZero() {
+			if since.IsZero() { // due since it was begun
 				since = rec.Created
 			}
 			return &DueUnsent{Key: rec.Key, Account: rec.ScopedAccount(), Origin: rec.Origin, Since: since}
