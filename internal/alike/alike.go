@@ -222,7 +222,7 @@ func (l *Lookalikes) unresolved(ctx context.Context, at lookAt) (unresolvedNow, 
 		found := unresolvedNow{}
 		for rec, err := range l.Journal.List(ctx, query) {
 			if err == nil {
-				err = rec.Sealed()
+				err = rec.Sealed() // it cannot be read here, and may be the one
 			}
 			switch {
 			case err != nil:

@@ -36,7 +36,7 @@ func (l *Lookalikes) similarGenerated(ctx context.Context, named request.Named, 
 func (l *Lookalikes) similarAmong(ctx context.Context, query persist.Query, named request.Named) (*persist.Record, error) {
 	for rec, err := range l.Journal.List(context.WithoutCancel(ctx), query) {
 		if err == nil {
-			err = rec.Sealed()
+			err = rec.Sealed() // it cannot be read here, and may be the one
 		}
 		switch {
 		case err != nil:

@@ -58,9 +58,9 @@ const (
 )
 
 // Enter lets a caller join the running call of its operation, or start one, as arrival says. caller is nil for Refused, and for Circle: the caller comes from a
-// function that the running call waits for, so its wait would never end. same reports whether the request of the running call is the caller's own; without same, the
-// caller joins nobody. The starter does not count as a waiter: its work is the parent of the call's. A call that was given up, or answered (closed), is not joined:
-// the next one waits for its end in Run.
+// function that the running call waits for, so its wait would never end. same reports whether the request of the running call is the caller's own; without
+// same, the caller joins nobody. The starter does not count as a waiter: its work is the parent of the call's. A call that was given up, or answered
+// (closed), is not joined: the next one waits for its end in Run. Of the users of a call's result one is the run itself.
 func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (caller *Caller[R], arrival Arrival) {
 	by := From(e.Context) // before the lock: the methods of a context are a user's code
 	deadline, bounded := e.Context.Deadline()

@@ -56,7 +56,7 @@ func showing(c *Case) []*Exchange {
 const runDigits = 10
 
 // uniquesOf matches the keys and references of these exchanges, in either case:
-// those with runDigits hexadecimal digits at the end. Nil: there are none.
+// those with runDigits hexadecimal digits at the end, and 6 other characters at least before them. Nil: there are none.
 func uniquesOf(steps []*Exchange) *regexp.Regexp {
 	unique := regexp.MustCompile(`^[0-9A-Za-z-]{6,}[0-9a-fA-F]{10}$`)
 	uuid := regexp.MustCompile(`(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)

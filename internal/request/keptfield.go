@@ -138,8 +138,8 @@ func FieldsOf(h http.Header, body []byte) Fields {
 	return Fields{document: jsonpointer.Decode(body)}
 }
 
-// Text returns the text of the value at a JSON pointer; in a form /a/b is the field a[b]. Numbers keep their spelling. Errors:
-// ErrNoField, ErrNoText.
+// Text returns the text of the value at a JSON pointer; in a form /a/b is the field a[b]. Numbers keep their spelling. Errors: ErrNoField; ErrNoText for an
+// empty text, and for a value that is no text, number or boolean.
 func (f Fields) Text(pointer string) (string, error) {
 	if f.form != nil {
 		return f.formText(pointer)

@@ -97,7 +97,8 @@ type event struct {
 	signed    []string // the pointers to its signed values; nil: all are signed
 }
 
-// events returns the events in a decoded body: the body itself, or the entries of the profile's list.
+// events returns the events in a decoded body: the body itself, or the entries of the list at w.Events. own is what pointers lead from: the entry, or its
+// value at w.Event.
 func events(w *profile.Webhook, body any) ([]event, error) {
 	if w.Events == "" {
 		return []event{{body: body, own: body}}, nil

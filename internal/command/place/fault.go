@@ -27,7 +27,7 @@ import (
 type Fault struct{ terminal.SaidError }
 
 // Status returns the exit status for the error: terminal.ExitLocked if another process has the journal's file, terminal.ExitUnknown if the same command may
-// do better later, as when a server does not answer, or another process is at the operation (ErrInFlight, ErrHeld, ErrStale), else terminal.ExitUsage: the
+// do better later, as when a server does not answer, the operation is held, or another process is at it (ErrInFlight, ErrStale), else terminal.ExitUsage: the
 // call has to change.
 func (e *Fault) Status() int {
 	switch {

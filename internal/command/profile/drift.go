@@ -107,7 +107,8 @@ type DriftFinding struct {
 	within time.Duration
 }
 
-// run compares the records of the journal with the facts of their profiles, and prints the findings. The error has the exit status.
+// run compares the records of the journal with the facts of their profiles, and prints the findings. The file of --patch must not be the journal (CheckOut).
+// The error has the exit status.
 func (f *driftFlags) run(ctx context.Context, s terminal.Streams) error {
 	d := &drift{profiles: map[string]*profile.Profile{}, unknown: map[string]int{}}
 	if f.profile != "" {

@@ -185,6 +185,7 @@ func ungrouped(whole, mark string) (string, error) {
 		return whole, nil
 	}
 	first := []rune(marks)[0]
+	// The number of parts: no mark stands at an end, or beside another.
 	if strings.Trim(marks, string(first)) != "" || string(first) == mark || len(parts) != len([]rune(marks))+1 {
 		return "", ErrNoDecimal
 	}

@@ -270,8 +270,8 @@ func lineOf(res oncehttp.Result) Line {
 	}
 }
 
-// Resumed returns the line that is printed for an operation that Resume has finished. The list says which answers count as refusals: an answer of success with such
-// a text is no success.
+// Resumed returns the line that is printed for an operation that Resume has finished. The list says which answers count as refusals: an answer of success
+// with such a text is no success. Without an answer the effect decides.
 func (list Declines) Resumed(res oncehttp.Result) Line {
 	l := lineOf(res)
 	if a := res.Answer; a != nil {

@@ -267,7 +267,8 @@ func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s te
 	return session.OpenVisiting(at, cfg)
 }
 
-// check returns the client's reason for refusing the request, if any, before there is a journal.
+// check returns the client's reason for refusing the request, if any, before there is a journal. Where the client would make a key, it is asked with a random
+// one.
 func (f *sendFlags) check(cfg oncehttp.Config, req *http.Request) error {
 	probe, err := session.OpenUnjournaled(cfg)
 	if err != nil {

@@ -20,7 +20,7 @@ func Distrusts(rec *persist.Record, prepared *persist.Record, now time.Time) str
 		return ""
 	}
 	op := operation.OpOf(rec, 0)
-	if op.Protected = false; operation.ProspectOf(&op, now) == operation.WillBeProven { // an event of the API settles it without another send (0: the record's own window counts)
+	if op.Protected = false; operation.ProspectOf(&op, now) == operation.WillBeProven { // an event of the API settles it without another send (OpOf with 0: the record's own window counts)
 		return ""
 	}
 	again := ""

@@ -135,7 +135,8 @@ func (f *workFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends, is held, or goes on later")
 }
 
-// run checks the flags, opens the journal, and sends what falls due in it until ctx ends. The error has the exit status.
+// run checks the flags, opens the journal, and sends what falls due in it until ctx ends. The session's own client sends nothing: work makes another. The
+// error has the exit status.
 func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
 	cfg, err := f.config(s.Err)
 	if err != nil {
