@@ -85,8 +85,8 @@ func Text(s string) string {
 	return clean
 }
 
-// splitQuoted splits a text at its double quotes; every second piece stood between two. A quote behind a
-// backslash does not count, and a quote without its closing one runs to the end.
+// splitQuoted splits a text at its double quotes; every second piece stood between two. Between two quotes one behind a backslash does not count, and a quote
+// without its closing one runs to the end.
 func splitQuoted(s string) []string {
 	pieces, start := []string(nil), 0
 	for i := 0; i < len(s); i++ {

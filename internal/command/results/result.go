@@ -376,6 +376,7 @@ func wasUnlooked(err error) bool {
 	}
 	is := func(one error) bool { return errors.Is(err, one) }
 	compared := slices.ContainsFunc([]error{oncehttp.ErrKeyReused, oncehttp.ErrAnswerGone, oncehttp.ErrSettled, oncehttp.ErrAbandoned}, is)
+	// Each of these ends a call before the comparison.
 	return !compared && (is(oncehttp.ErrClosed) || is(context.Canceled) || is(context.DeadlineExceeded))
 }
 

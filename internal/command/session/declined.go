@@ -76,8 +76,9 @@ func withTexts(texts, more []string) []string {
 	return texts
 }
 
-// inFound returns the values of --declined for what a lookup finds: --done reads the resource alone, and so does --declined. The answer of a lookup has the resource in the
-// list of the profile's Reference, as its only element. It returns nil where a lookup answers with the resource itself, or there is none.
+// inFound returns the values of --declined for what a lookup finds: --done reads the resource alone, and so does --declined. The answer of a lookup has the
+// resource in the list of the profile's Reference, as its only element. A value that leads into that list already needs no other. It returns nil where a
+// lookup answers with the resource itself, or there is none.
 func inFound(p *profile.Profile, texts []string) (all []string) {
 	if p.Reference == nil || p.Reference.List == "" {
 		return nil

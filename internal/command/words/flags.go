@@ -12,7 +12,8 @@ import (
 // GiveCredentials is the step of FlagWords where an operation lacks its credentials.
 const GiveCredentials = "give them again with -H"
 
-// FlagWords replaces the names of Go fields in the client's errors by names known to a user of the command.
+// FlagWords replaces the names of Go fields in the client's errors by names known to a user of the command. Where two of them begin alike, the longer one
+// stands first, and so counts.
 func FlagWords(text string) string {
 	return strings.NewReplacer(
 		"Retry.MaxAttempts", "--max-attempts", "Retry.MaxElapsed", "--max-elapsed", "Retry.AttemptTimeout", "--attempt-timeout",
