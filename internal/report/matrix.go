@@ -27,8 +27,8 @@ type matrixRow struct {
 	cells []*Case
 }
 
-// newMatrix joins the reports by case id, in the order of the first report, with the cases of later reports alone at the end of their group. Each row has a cell for
-// each report; nil if the report does not have the case.
+// newMatrix joins the reports by case id, in the order of the first report, with those that only later reports have at the end of their group. Each row has a
+// cell for each report; nil if the report does not have the case.
 func newMatrix(reports []*Report) matrix {
 	m := matrix{names: columnNames(reports)}
 	groupAt, rowAt := map[string]int{}, map[string]int{}

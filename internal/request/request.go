@@ -183,7 +183,7 @@ func (r *Reader) generate(req *http.Request, p *profile.Profile, named *Named, g
 }
 
 // ReadUnkeyed reads a request that is no operation of this client, since it has no key. It is read like one all the same, under a unique new key and
-// for any origin. Named.Keys is empty: nobody may go on with this key.
+// for any origin. No rule about origins or keys can refuse it. Named.Keys is empty: nobody may go on with this key.
 func (r *Reader) ReadUnkeyed(req *http.Request, p *profile.Profile, given Given) (*Snapshot, Named, error) {
 	free, unbound := *r, *p
 	free.Allowed, free.Producer, free.KeepFields = nil, false, nil

@@ -188,7 +188,7 @@ func namesDatabase(u *url.URL) bool {
 		os.Getenv("PGDATABASE") != "" || os.Getenv("PGSERVICE") != ""
 }
 
-// publicURL returns the URL without its password, for messages and commands to copy. It names the same journal.
+// publicURL returns the URL without its password and secret parameters, for messages and commands to copy. It names the same journal.
 func publicURL(u *url.URL) string {
 	public := *u
 	public.User = nil

@@ -121,8 +121,8 @@ func (f *sendFlags) note(s terminal.Streams, format string, args ...any) {
 }
 
 // run checks the flags, opens the journal, and sends one request. Before that it writes the values of --declined to the journal (KeepDeclines), and refuses a
-// request for a forgotten --account (lacksAccount), and one that was sent by a profile under which the API knows its key, and now by one under which it does
-// not (distrusts). The error has the exit status.
+// request whose --account was forgotten (lacksAccount), and one that may have been sent under a profile by which the API knows its key, if this run's profile
+// says that it does not (distrusts). The error has the exit status.
 func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.Streams) error {
 	cfg, header, err := f.Config(s.Err)
 	if err == nil {

@@ -2,8 +2,8 @@ package words
 
 import "strings"
 
-// Nearest returns the name of which a text is most likely a typing error; "" if more than a third of the letters differ from each name. It ignores
-// capitals, blanks and hyphens.
+// Nearest returns the name of which a text is most likely a typing error; "" if more than a third of the letters differ from each name. It ignores capitals,
+// blanks, hyphens, underscores and slashes.
 func Nearest(text string, names []string) string {
 	plain := strings.NewReplacer(" ", "", "_", "", "-", "", "/", "")
 	fold := func(s string) []rune { return []rune(strings.ToLower(plain.Replace(s))) }

@@ -45,7 +45,8 @@ type counting struct {
 // dueLooks bounds the due operations that are looked at for one that was never sent.
 const dueLooks = 200
 
-// unfinished returns counts of the journal, at most countEvery old; ok is false if the journal has none, or does not answer.
+// unfinished returns counts of the journal, at most countEvery old; ok is false if the journal has none, or does not answer. It also looks for the oldest
+// operation that is due and unsent (w.counting.due).
 func (w *worker) unfinished() (c persist.Counts, ok bool) {
 	counter, ok := persist.As[persist.Counter](w.ses.Journal)
 	if !ok {
