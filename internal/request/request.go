@@ -162,9 +162,9 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	return s, named, nil
 }
 
-// generate returns NewKey's key for a request without one, and adds it to named; "" if NewKey is not asked. A key made
-// of business data names the operation as a caller's would: the request is not Keyless then. After an error,
-// named.Unread says whether the key could not be read.
+// generate returns NewKey's key for a request without one, and adds it to named; "" if NewKey is not asked: so for a URL without an origin, which is refused
+// later. given.Made is set if NewKey was asked before. A key made of business data names the operation as a caller's would: the request is not Keyless then.
+// After an error, named.Unread says whether the key could not be read.
 func (r *Reader) generate(req *http.Request, p *profile.Profile, named *Named, given Given) (key string, err error) {
 	if !named.Keyless || named.Origin == "" || !given.Generate || !r.Keys.MayMake(p) {
 		return "", nil

@@ -206,7 +206,7 @@ func (list Declines) match(body []byte) bool {
 func (list Declines) matchesOpen(body []byte) bool {
 	var open Declines
 	for _, d := range list {
-		if saysOpen("=" + d.equals) {
+		if saysOpen("=" + d.equals) { // it wants POINTER=WORD
 			open = append(open, d)
 		}
 	}

@@ -296,6 +296,7 @@ func makesKey(p *profile.Profile, req *http.Request) bool {
 }
 
 // send sends the request, and prints its answer, once the end is durable in the journal (Flush). explain adds to its error what the journal knows.
+// WithDeclines lets the client begin a further try of an operation refused by --declined, if the key is of such a try.
 func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Request, explain func(error) error, s terminal.Streams) error {
 	var resp *http.Response
 	var err error

@@ -68,7 +68,7 @@ func (all declinedSince) keep(ctx context.Context, ses *Session) error {
 		}
 	}
 	standing, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
-	for err == nil && value != "" && string(standing) != value { // Fact compares and sets: it returns the new value, or that of a faster process
+	for err == nil && value != "" && string(standing) != value { // Fact compares and sets (and only reads without values): it returns the new value, or that of a faster process
 		standing, err = ses.Journal.Fact(ctx, persist.FactDeclinedSince, standing, []byte(value))
 	}
 	return err
