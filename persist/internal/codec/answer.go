@@ -10,7 +10,8 @@ import (
 // This file encodes an answer, and the times of a progress.
 
 // appendAnswer appends an encoded answer to b, as the last part of a record's progress (the changeable part). The answer's time stands with the other times
-// of the progress. A body longer than limit stays outside: only its length and checksum are appended. Dropped is a list of the JSON values left out of it.
+// of the progress. A body longer than limit stays outside (the journal stores it elsewhere): only its length and checksum are appended. Dropped lists the JSON
+// values that were taken out of the body.
 func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 	flags := byte(0)
 	set := func(f byte, on bool) {
@@ -42,8 +43,9 @@ func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 	return b
 }
 
-// appendTimes appends a byte with one flag for each time that is set, and then these times. One more flag tells that the answer's body is outside, so
-// that a reader of the head knows it. The last of the seven times is that of the answer, zero without an answer.
+// appendTimes appends a byte with one flag for each time that is set, and then these times. One more flag tells that the answer's body, longer than limit, is
+// outside (stored elsewhere): so a reader of these first values knows it without the answer. The last of the seven times is that of the answer, zero without an
+// answer.
 func appendTimes(b []byte, r *persist.Record, limit int) []byte {
 	times := [...]time.Time{r.Finished, r.NextAttempt, r.SendUntil, r.FirstSent, r.SendBefore, r.LeaseUntil, {}}
 	at := len(b)

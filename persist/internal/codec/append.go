@@ -8,8 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// appendLength appends the length of a body and, if the body is stored outside, its checksum. A flag elsewhere tells an absent body from an empty
-// one.
+// appendLength appends the length of a body and, if the body is stored outside, its checksum. outside means that the journal stores the bytes elsewhere. A flag
+// elsewhere tells an absent body from an empty one.
 func appendLength(b, body []byte, outside bool) []byte {
 	b = binary.AppendUvarint(b, uint64(len(body)))
 	if outside {
@@ -18,7 +18,7 @@ func appendLength(b, body []byte, outside bool) []byte {
 	return b
 }
 
-// appendTime appends the time to the nanosecond, without its zone and its monotonic reading. The zero time is a time like any other.
+// appendTime appends the time to the nanosecond, without its zone and its monotonic reading. It does not treat the zero time specially.
 func appendTime(b []byte, t time.Time) []byte {
 	b = binary.AppendVarint(b, t.Unix())
 	return binary.AppendUvarint(b, uint64(t.Nanosecond()))
@@ -43,7 +43,7 @@ func appendStrings(b []byte, list []string) []byte {
 	return b
 }
 
-// appendHeader appends a header. Its names come in any order, since nothing compares encoded records.
+// appendHeader appends a header. Its names come in any order, since nothing compares the bytes of encoded records.
 func appendHeader(b []byte, h http.Header) []byte {
 	b = binary.AppendUvarint(b, uint64(len(h)))
 	for name, values := range h {

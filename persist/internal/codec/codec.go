@@ -123,7 +123,8 @@ const (
 const fixed = 256
 
 // flagsOfIntent returns the bits at the head of r's intent (the part of a record frozen by Begin). They tell single values, such as Generated, and the
-// optional parts that follow. outside tells that the body is stored elsewhere.
+// optional parts that follow. outside tells that the body is stored elsewhere. Some values need no part of their own, since the flag says it all: intentSameKey
+// means that the key on the wire is the record's key.
 func flagsOfIntent(r *persist.Record, outside bool) uint64 {
 	flags := uint64(0)
 	set := func(f uint64, on bool) {
@@ -226,8 +227,8 @@ func appendCredentials(b []byte, all []persist.Credential) []byte {
 	return b
 }
 
-// appendReading appends facts (a digest of the profile's rules for reading answers), content (a digest of the request) and scopes (the headers that name the
-// owner of the key). By these a later request is compared with the record. A nil list of scopes and an empty one are the same.
+// appendReading appends facts (a digest of the profile's rules for reading answers), content (a digest of the request) and scopes (those headers, with their
+// values, that tell whose key it is). By these a later request is compared with the record. A nil list of scopes and an empty one are the same.
 func appendReading(b []byte, r *persist.Record) []byte {
 	b = appendString(appendString(b, r.Facts), r.Content)
 	b = binary.AppendUvarint(b, uint64(len(r.Scopes)))
@@ -238,7 +239,7 @@ func appendReading(b []byte, r *persist.Record) []byte {
 }
 
 // flagsOfProgress returns the bits at the head of r's progress (the changeable part of a record). They tell its state, single values, such as MaybeSent, and
-// the optional parts that follow.
+// the optional parts that follow. The flag of an optional part is set if any of its fields is.
 func flagsOfProgress(r *persist.Record) uint64 {
 	flags := uint64(r.State) & progressState
 	set := func(f uint64, on bool) {
@@ -309,7 +310,8 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	return b
 }
 
-// appendForOperators appends the fields that only people read: status, note and history. A nil history and an empty one are the same.
+// appendForOperators appends the fields that only people read: the last status code, a note, and the history of attempts. A nil history and an empty one are
+// the same.
 func appendForOperators(b []byte, r *persist.Record) []byte {
 	b = binary.AppendVarint(b, int64(r.Status))
 	b = appendString(b, r.Note)
@@ -328,7 +330,8 @@ func appendForOperators(b []byte, r *persist.Record) []byte {
 	return b
 }
 
-// appendTexts appends the texts that few records have: their number, and each text that is set after its tag.
+// appendTexts appends the texts that few records have: their number, and each text that is set after its tag. The array is indexed by tag; a tag without a text
+// has "".
 func appendTexts(b []byte, r *persist.Record) []byte {
 	at := len(b)
 	b = append(b, 0)

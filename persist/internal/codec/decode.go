@@ -51,7 +51,8 @@ func PeekIntent(b []byte) (Intent, error) {
 }
 
 // PeekProgress reads the head of an encoded progress (the changeable part of a record): the fields by which journals build their indexes. It allocates
-// nothing. The reason of a hold lies behind more times, and is read only for a held record.
+// nothing. The reason of a hold (why a person must look at the record) lies behind more times, which are read and thrown away. It is read only for a held
+// record.
 // Error: persist.ErrCorrupt.
 func PeekProgress(b []byte) (Progress, error) {
 	d := decoder{b: b}
@@ -72,8 +73,8 @@ func PeekProgress(b []byte) (Progress, error) {
 	return f, d.err("progress")
 }
 
-// DecodeIntent reads an intent, the part frozen by Begin, into r. Nothing in r points into b afterwards. If the body is stored outside, the result
-// describes it, and the caller reads it.
+// DecodeIntent reads an intent, the part frozen by Begin, into r. Nothing in r points into b afterwards. If the body is stored outside, the result has its
+// length and checksum, and the caller reads it; else it is zero.
 // Error: persist.ErrCorrupt, if b is not exactly one intent.
 func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	d := decoder{b: b}
@@ -81,7 +82,7 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	if d.bad {
 		return Outside{}, d.err("intent")
 	}
-	d.strings(body.inside)
+	d.strings(body.inside) // all but the body becomes one string, of which the texts below are parts
 	r.ID = persist.ID{Account: string(head.Account), Key: string(head.Key)}
 	r.Fingerprint = append([]byte(nil), head.Fingerprint...)
 	r.Generated, r.Window, r.Created, r.KeepRequest, r.Erased = head.Generated, head.Window, head.Created, head.KeepRequest, head.Erased
@@ -126,8 +127,8 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	return body.Outside, d.end("intent")
 }
 
-// DecodeProgress reads a progress, the changeable part, into r. Nothing in r points into b afterwards. If the answer's body is stored outside, the
-// result describes it, and the caller reads it.
+// DecodeProgress reads a progress, the changeable part, into r. Nothing in r points into b afterwards. If the answer's body is stored outside, the result has
+// its length and checksum, and the caller reads it; else it is zero.
 // Error: persist.ErrCorrupt, if b is not exactly one progress.
 func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	d := decoder{b: b}
@@ -164,7 +165,8 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 }
 
 // intentHead reads the beginning of an encoded intent (the part of a record frozen by Begin), for PeekIntent and DecodeIntent. It returns the values for the
-// indexes of journals, the flags that tell what follows, and the size of the body. A flag unknown to this version (from intentFlags on) is damage.
+// indexes of journals, the flags that tell what follows, and the size of the body, stored inside or outside. A flag unknown to this version (from intentFlags
+// on) is damage.
 func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
 	flags = d.uvarint()
 	d.bad = d.bad || flags >= intentFlags
@@ -322,7 +324,7 @@ func (d *decoder) texts(r *persist.Record) {
 	}
 }
 
-// evidence reads an event of the API that proves the effect of an operation: its texts, and the time at which it was stored.
+// evidence reads an event of the API that proves the effect of an operation: its texts, and the time at which it was stored. After damage the decoder is bad.
 func (d *decoder) evidence() *persist.Evidence {
 	e := &persist.Evidence{}
 	for _, s := range [...]*string{&e.Event, &e.Type, &e.By, &e.Scheme, &e.Digest} {
@@ -332,7 +334,7 @@ func (d *decoder) evidence() *persist.Evidence {
 	return e
 }
 
-// answer reads an answer into a. If its body is stored outside, the result describes it.
+// answer reads an answer into a. If its body is stored outside, the result has its length and checksum; else it is zero.
 func (d *decoder) answer(a *persist.Answer) Outside {
 	flags := d.byte()
 	body := d.bodySize(flags&answerOutside != 0)
@@ -341,7 +343,7 @@ func (d *decoder) answer(a *persist.Answer) Outside {
 	a.AlreadyDone = flags&answerAlreadyDone != 0
 	a.Stored = flags&answerStored != 0
 	a.Status = int(d.varint())
-	d.strings(body.inside)
+	d.strings(body.inside) // all but the body becomes one string, of which the texts below are parts
 	if flags&answerLess != 0 {
 		a.Dropped = d.list()
 	}
@@ -355,7 +357,8 @@ func (d *decoder) answer(a *persist.Answer) Outside {
 }
 
 // WithRequestDropped returns a copy of an encoded progress (the changeable part of a record) with Record.RequestDropped set: the request is not kept any
-// more. Everything else is as it was, also an answer's body that is kept outside and was not read. The flags are the first number of a progress.
+// more. Everything else is as it was, also an answer's body that is kept outside and was not read. The flags are the first number of a progress. A progress
+// that does not begin with a number (n <= 0) is damaged, and stays so.
 func WithRequestDropped(progress []byte) []byte {
 	flags, n := binary.Uvarint(progress)
 	b := binary.AppendUvarint(make([]byte, 0, len(progress)+binary.MaxVarintLen64), flags|progressRequestDropped)

@@ -22,8 +22,8 @@ type bodySize struct {
 	inside int
 }
 
-// err returns persist.ErrCorrupt if anything read so far was wrong. Readers do not return errors: they set bad, and the caller asks once. part names
-// the decoded part in the error.
+// err returns persist.ErrCorrupt if anything read so far was wrong. The methods that read do not return errors: they set d.bad, and the caller asks once. part
+// names the decoded part in the error.
 func (d *decoder) err(part string) error {
 	if d.bad {
 		return fmt.Errorf("%w: %s of %d bytes cannot be read", persist.ErrCorrupt, part, len(d.b))
@@ -31,7 +31,8 @@ func (d *decoder) err(part string) error {
 	return nil
 }
 
-// end returns the error of a decoded part: damage if a field was bad, or if bytes are left.
+// end returns the error of a decoded part: persist.ErrCorrupt if a field was bad, or if bytes are left after the last field; else nil. part names the part in
+// it.
 func (d *decoder) end(part string) error {
 	if d.at != len(d.b) {
 		d.bad = true
@@ -39,7 +40,7 @@ func (d *decoder) end(part string) error {
 	return d.err(part)
 }
 
-// strings copies everything but the last keep bytes (a body) into one string, d.text. Strings read later are cut out of it, so that all of them need one
+// strings copies everything but the last keep bytes (a body) into one string, d.text. Strings read later are parts of it, so that all of them need one
 // allocation.
 func (d *decoder) strings(keep int) {
 	if keep > len(d.b)-d.at {
@@ -100,7 +101,7 @@ func (d *decoder) time() time.Time {
 	return time.Unix(sec, int64(nsec)).UTC()
 }
 
-// timeIf reads a time if its flag which is set in times, else it returns the zero time.
+// timeIf reads a time if its flag which is set in times, else it returns the zero time. times has a bit for each time that was written.
 func (d *decoder) timeIf(times, which byte) time.Time {
 	if times&which == 0 {
 		return time.Time{}
@@ -159,8 +160,8 @@ func (d *decoder) header() http.Header {
 	return h
 }
 
-// bodySize reads the length of a body. If outside is set, the body is stored elsewhere, and its checksum follows here. A length that no
-// int can hold (Inline is the largest int) is damage.
+// bodySize reads the length of a body. If outside is set, the body is stored elsewhere, and its checksum follows here. A length that no int can hold (Inline,
+// the limit that keeps each body inside, is the largest int) is damage. The result has either inside or Outside, the other is zero.
 func (d *decoder) bodySize(outside bool) bodySize {
 	n := d.uvarint()
 	if n > uint64(Inline) {

@@ -7,8 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// IntentSize returns an upper bound of the size of r's encoded intent, the part frozen by Begin. A body of up to limit bytes is counted with it. A
-// caller allocates once with it. fixed is enough for all numbers, times and lengths outside the lists.
+// IntentSize returns an upper bound of the size of r's encoded intent, the part frozen by Begin. A body of up to limit bytes is counted with it. A body longer
+// than limit is stored elsewhere. So the caller's buffer need not grow. fixed is enough for all numbers, times and lengths outside the lists.
 func IntentSize(r *persist.Record, limit int) int {
 	n := fixed + len(r.Account) + len(r.Key) + len(r.Fingerprint) + len(r.Origin) + len(r.Method) + len(r.Target) +
 		len(r.Carrier) + len(r.CarrierName) + len(r.WireKey) + len(r.Profile) + len(r.ProfileVersion) + len(r.Recipe) +
@@ -35,12 +35,12 @@ func IntentSize(r *persist.Record, limit int) int {
 	return n
 }
 
-// ProgressSize returns an upper bound of the size of r's encoded progress, the changeable part. An answer's body of up to limit bytes is counted with
-// it. fixed is enough for all numbers, times and lengths outside the lists.
+// ProgressSize returns an upper bound of the size of r's encoded progress, the changeable part. An answer's body of up to limit bytes is counted with it; a
+// longer one is stored elsewhere. fixed is enough for all numbers, times and lengths outside the lists.
 func ProgressSize(r *persist.Record, limit int) int {
 	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds) + len(r.ReplacedBy) + len(r.RedriveRun) + len(r.SealedEnd)
 	for i := range r.Acts {
-		n += 6*binary.MaxVarintLen64 + len(r.Acts[i].Did) + len(r.Acts[i].Note)
+		n += 6*binary.MaxVarintLen64 + len(r.Acts[i].Did) // the factors here are generous: no entry has more numbers and lengths + len(r.Acts[i].Note)
 	}
 	if e := r.Evidence; e != nil {
 		n += 6*binary.MaxVarintLen64 + len(e.Event) + len(e.Type) + len(e.By) + len(e.Scheme) + len(e.Digest)
@@ -60,7 +60,7 @@ func ProgressSize(r *persist.Record, limit int) int {
 	return n
 }
 
-// headerSize returns an upper bound of the size of an encoded header.
+// headerSize returns an upper bound of the size of an encoded header. Each text needs its length, and each name the number of its values.
 func headerSize(h http.Header) int {
 	n := 0
 	for name, values := range h {

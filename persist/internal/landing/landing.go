@@ -34,15 +34,16 @@ type begin struct {
 	until time.Time // by this process's clock: afterwards the record is not sent any more
 }
 
-// Late notes a record begun by a second try, or a later one: the statement of the first may still reach the server.
+// Late notes a record begun by a second try, or a later one: the statement of the first may still reach the server, and would begin it anew if it was
+// forgotten.
 func (b *Begins) Late(id string, rec *persist.Record) { b.add(id, rec, false) }
 
 // Lost notes a record whose Begin got no answer: its statement may still reach the server, so the record must not be forgotten before that is over.
 func (b *Begins) Lost(id string, rec *persist.Record) { b.add(id, rec, true) }
 
-// add notes a record whose begin may appear in the database later than its call (lost: the call failed without a known result). It is kept for as
-// long as the operation matters. With Most noted records it keeps no further one: it only extends overrun, the time until which any record may be one
-// of those.
+// add notes a record whose begin may appear in the database later than its call (lost: the call failed without a known result). It is kept until the operation
+// can no longer be sent. Ended ones are removed when the map has doubled. With Most noted records it keeps no further one: it only extends overrun, the time
+// until which any record may be one of those.
 func (b *Begins) add(id string, rec *persist.Record, lost bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,8 +72,8 @@ func (b *Begins) add(id string, rec *persist.Record, lost bool) {
 }
 
 // May reports whether the statement of a Begin of the record with this seq may still reach the server: then the caller must not forget the record, since
-// that statement would begin it anew. After a call without an answer (lost) the seq is not known. Until overrun, true means "unknown": there was no room to
-// note all.
+// that statement would begin it anew. After a call without an answer (lost) the seq is not known, so any record of this id is meant. Until overrun, true means
+// "unknown": there was no room to note all.
 func (b *Begins) May(id string, seq uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,7 +82,7 @@ func (b *Begins) May(id string, seq uint64) bool {
 	return known && !now.After(at.until) && (at.lost || at.seq == seq) || !now.After(b.overrun)
 }
 
-// End removes a record that has ended: its begin cannot appear any more. An unknown id is ignored.
+// End removes a record that has ended: its row stays, so a late statement begins nothing. An unknown id is ignored.
 func (b *Begins) End(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,8 +13,8 @@ type item[T any] struct {
 	of  T
 }
 
-// New returns an empty heap. An item remembers its index in the heap: place returns a pointer to that memory. It must be zero at first, and only the
-// heap may change it.
+// New returns an empty heap, ordered by key with the least first. An item remembers its index in the heap: place returns a pointer to that memory. It must be
+// zero at first, and only the heap may change it.
 func New[T any](place func(T) *int32) Heap[T] { return Heap[T]{place: place} }
 
 // Set enters an item with a key, or changes the key of an item that is in the heap. place returns the item's index plus one; 0 is for "not in the heap".

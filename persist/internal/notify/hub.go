@@ -23,15 +23,15 @@ type Hub struct {
 	running sync.WaitGroup // the hub's goroutines; added to under mu, and not after Close
 }
 
-// New returns a hub: it sends notifications to other processes, and listens for theirs on one connection for all listeners. It starts no goroutine
-// and no connection before Notify or Listen.
+// New returns a Hub, which tells other processes that something in the journal may have become due: it sends notifications to other processes, and listens for
+// theirs on one connection for all listeners. It starts no goroutine and no connection before the first Notify or Listen. open ends with Close.
 func New(c Config) *Hub {
 	h := &Hub{c: c}
 	h.open, h.finish = context.WithCancel(context.Background())
 	return h
 }
 
-// Notify is the method of [persist.Notifier]: it has the background goroutine send one notification. Calls while one waits to be sent need no other.
+// Notify is the method of [persist.Notifier]: it has the background goroutine send one notification. Calls while one still waits to be sent add no second one.
 // It does not block; after Close it does nothing.
 func (h *Hub) Notify() {
 	h.mu.Lock()
@@ -47,8 +47,8 @@ func (h *Hub) Notify() {
 }
 
 // send sends the wanted notifications, one for all calls of Notify within Every, and ends when none is wanted. A failed one is
-// not sent again: a listener is woken when it has a connection again, and looks at intervals anyway. Only one send runs. The empty message is a
-// notification; others are tests of a connection.
+// not sent again: a listener is woken when it has a connection again, and looks at intervals anyway. Only one send runs. So its error is not used. The empty
+// message is a notification; others are tests of a connection.
 func (h *Hub) send() {
 	for h.next() {
 		ctx, cancel := context.WithTimeout(context.Background(), h.c.Within)
@@ -71,7 +71,8 @@ func (h *Hub) next() bool {
 	return wanted
 }
 
-// Close sends a notification that is still wanted, within twice Config.Within, and ends all listening. A second Close waits for this, too.
+// Close sends a notification that is still wanted, within twice Config.Within (one may be under way already), and ends all listening. A second Close waits for
+// this, too.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.finish()
@@ -79,8 +80,8 @@ func (h *Hub) Close() {
 	h.running.Wait()
 }
 
-// Listen is the method of [persist.Notifier]: it calls heard from this goroutine until ctx ends or the hub is closed. Its error
-// is that of ctx, or persist.ErrClosed; never nil.
+// Listen is the method of [persist.Notifier]: it calls heard until ctx ends or the hub is closed, always from the caller's goroutine: with nil if something may
+// have become due, with an error if the connection for notifications failed. Its error is that of ctx, or persist.ErrClosed; never nil.
 func (h *Hub) Listen(ctx context.Context, heard func(err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -119,9 +120,9 @@ type listener struct {
 	deaf  error         // why no notification arrives; nil: they do, or it is unknown
 }
 
-// set adds news for a listener, and wakes it: woken tells that something may have become due, deaf that the connection failed. A deaf of nil takes
-// back an error that the listener has not taken yet. Without news it does nothing. The channel has room for one signal: a second one is not needed before
-// the listener has taken the first. The caller holds Hub.mu.
+// set adds news for a listener, and wakes it: woken tells that something may have become due, deaf that the connection failed. With woken, a deaf of nil takes
+// back an error that the listener has not taken yet: the connection works again. Without news it does nothing. The channel has room for one signal: a second
+// one is not needed before the listener has taken the first. The caller holds Hub.mu.
 func (l *listener) set(woken bool, deaf error) {
 	if woken || deaf != nil {
 		l.woken, l.deaf = l.woken || woken, deaf
@@ -142,7 +143,8 @@ func (h *Hub) take(l *listener) (woken bool, deaf error) {
 }
 
 // join adds a listener to the current session, the use of a connection for all listeners, or starts one. The caller must call leave with it. It
-// returns nil if the hub is closed. The listener is told at once what the others know: whether the connection works (hears), or its error (deaf).
+// returns nil if the hub is closed. The listener is told at once what the others know: it is woken if the connection works (hears), and gets the error (deaf)
+// if it failed.
 func (h *Hub) join(l *listener) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -24,7 +24,8 @@ type session struct {
 }
 
 // run keeps a connection for the listeners until ctx ends. A connection that has worked and breaks is replaced without news to the listeners; if the
-// replacement fails, all of them get the error. Pauses between failures grow.
+// replacement fails, all of them get the error. Pauses between failures grow; each is partly random, so that many processes do not connect at once after a
+// restart of the database.
 func (s *session) run(ctx context.Context) {
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
 		worked, err := s.serve(ctx)
@@ -53,7 +54,8 @@ func (s *session) wake() {
 	}
 }
 
-// lose notes the loss of the connection. All listeners get the error, once until the next wake. They get none if silent is set.
+// lose notes the loss of the connection. All listeners get the error, once until the next wake. They get none if silent is set. The caller sets it if the
+// connection had worked, since a new one may succeed at once.
 func (s *session) lose(err error, silent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +69,8 @@ func (s *session) lose(err error, silent bool) {
 	}
 }
 
-// serve makes a connection, and uses it until it breaks or fails its test, or ctx ends. worked: it had passed a test. The
-// connection is closed when serve returns.
+// serve makes a connection, and uses it until it breaks or fails its test, or ctx ends. worked means that it had passed a test: a message sent to itself
+// arrived. The timer runs out at once, and starts the first test. The connection is closed when serve returns.
 func (s *session) serve(ctx context.Context) (worked bool, err error) {
 	connecting, stop := context.WithTimeout(ctx, s.c.Within)
 	line, err := s.c.Connect(connecting)
@@ -118,7 +120,7 @@ func (u *use) read(ctx context.Context, line Line) error {
 
 // step waits for the next event of a connection (a message, the result of a sent test, the timer) and handles it. Its error ends the use of the
 // connection. A connection is tested now and then: a message of its own (the token; empty if no test runs) must arrive. The timer ends the wait for it, or
-// starts the next test.
+// starts the next test. sent gets the result of sending the test's message.
 func (u *use) step(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -156,7 +158,7 @@ func (u *use) hear(message string) {
 	if !u.worked && !passed {
 		return
 	}
-	if u.token == "" {
+	if u.token == "" { // no test runs: this message proves that the connection works, so the next test can wait
 		u.timer.Reset(testEvery)
 	}
 	if !u.worked || message == "" {
@@ -165,8 +167,8 @@ func (u *use) hear(message string) {
 	}
 }
 
-// test starts a test of the connection: in the background it sends a message with a new token, which the connection must receive within
-// Config.Within.
+// test starts a test of the connection that listens: through another one, in the background it sends a message with a new token, which the connection must
+// receive within Config.Within.
 func (u *use) test(ctx context.Context) {
 	u.token, u.sent = testPrefix+rand.Text(), make(chan error, 1)
 	token, sent := u.token, u.sent

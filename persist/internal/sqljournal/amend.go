@@ -11,7 +11,7 @@ import (
 
 // Amend implements [persist.Journal]: it replaces a record that has ended, by one statement with the conditions that it is at its revision and has
 // no later SendUntil than rec (the time until which a send may be on its way). If no row fits them, it reads the row, and adopts the later SendUntil for
-// another try, or returns why it does not fit.
+// another try, or returns why it does not fit. j.settle repeats the write until its result is known.
 func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if j == nil {
 		return persist.Record{}, errNotOpened
@@ -35,7 +35,7 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 			return err
 		}
 		now, err := j.missedEnd(ctx, conn, row)
-		if now == nil {
+		if now == nil { // an earlier try has done it (err is nil then), or err says why not
 			return err
 		}
 		now.State = int64(persist.StatePending) // refuse takes an ended record for stale, and here it is right
@@ -51,8 +51,8 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	return rec, nil
 }
 
-// missedEnd returns the row of a final record that a change has found in another state than expected. If it is the result of an earlier try of the
-// same call, now is nil and err is that of confirming it; now is nil after an error, too.
+// missedEnd returns the row of a final record that a change has found in another state than expected. If it is the result of an earlier try of the same call
+// (the next revision, with this call's token), now is nil and err is that of confirming it (that it is durable); now is nil after an error, too.
 func (j *Journal) missedEnd(ctx context.Context, conn *sql.Conn, row *Row) (now *Row, err error) {
 	stands, err := j.stands(ctx, conn, row)
 	if err != nil {

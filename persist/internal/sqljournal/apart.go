@@ -26,9 +26,9 @@ func (j *Journal) usedTable() string {
 	return j.apart.Used(PrimaryKey)
 }
 
-// everywhere returns a query of all records, with its parameters, used keys (the rest of erased records) included. format is a SELECT of them from
-// the table "%s", with args as its parameters. If used keys have their own table, the query reads both, and sees each record in one of them: the
-// server makes the statement on one snapshot.
+// everywhere returns a query of all records, with its parameters, used keys (the rest of erased records: little more than that a key was used) included. format
+// is a SELECT of them from the table "%s", with args as its parameters. If used keys have their own table, the query reads both, and sees each record in one of
+// them: the server makes the statement on one snapshot.
 func (j *Journal) everywhere(format string, args ...any) (query string, all []any) {
 	query, all = strings.Replace(format, "%s", j.d.Records(), 1), args
 	if j.apart != nil {
@@ -38,8 +38,9 @@ func (j *Journal) everywhere(format string, args ...any) (query string, all []an
 	return j.d.Rebind(query), all
 }
 
-// execUnused runs a statement that gives a record the id of the row, and returns the number of changed rows. Some databases keep used keys, the rest
-// of erased records, in a table of their own. If the id is that of a used key there, the change is undone. Error: persist.ErrExists.
+// execUnused runs a statement that gives a record the id of the row, and returns the number of changed rows. j.apart is set for databases that keep used keys,
+// the rest of erased records, in a table of their own: there the primary key does not prevent that an id is in both tables. If the id is that of a used key,
+// the change is undone. Error: persist.ErrExists.
 func (j *Journal) execUnused(ctx context.Context, conn *sql.Conn, row *Row, statement string, args []any) (n int64, err error) {
 	if j.apart == nil {
 		return exec(ctx, conn, statement, args)

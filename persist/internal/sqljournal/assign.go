@@ -13,8 +13,9 @@ import (
 // assigned lists the columns set by Assign, in the order of its arguments.
 const assigned = "id = ?, account = ?, revision = revision + 1, token = ?, intent = ?, progress = ?, body = ?, answer = ?, needs = ?"
 
-// Assign implements [persist.Journal]: the record gets another account, and so its row another primary key, in one statement. repeated means that an
-// earlier try of this write may have taken effect: then a row with its token is its own work.
+// Assign implements [persist.Journal]: the record gets another account, and so its row another primary key, in one statement. The row of the old account must
+// still be as rec says, and no row may have the new key. repeated means that an earlier try of this write may have taken effect: then a row with its token is
+// its own work.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if j == nil {
 		return persist.Record{}, errNotOpened

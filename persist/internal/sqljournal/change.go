@@ -32,7 +32,7 @@ func (r *Row) changed() []any {
 }
 
 // always returns pointers to the fields of the row that every change writes, in the order of the columns in changeable. Beside them a change may write the
-// intent, the part frozen by Begin, since it rarely changes.
+// intent, the part frozen by Begin; it rarely changes, so it is not among these.
 func (r *Row) always() []any {
 	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Progress, &r.Answer, &r.Needs, &r.HoldReason}
 }
@@ -57,19 +57,21 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	return rec, nil
 }
 
-// Finish implements [persist.Journal]: it ends an unfinished record at its revision. It is durable on return.
+// Finish implements [persist.Journal]: it replaces an unfinished record at its revision by rec, which is final. It is durable on return.
 func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, false)
 }
 
-// FinishLate implements [persist.LateFinisher]: it is Finish for an end that no caller waits for. Without a connection, it tries again.
+// FinishLate implements [persist.LateFinisher]: it is Finish for an end that no caller waits for. It may wait a little to share a commit with others, and
+// without a connection it tries again.
 func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, true)
 }
 
 // change replaces the progress, the changeable part, of the unfinished record with rec's ID and revision. If final is set, rec is an end of it. It keeps the
 // later one of rec.SendUntil and the stored one, and sets rec.SendUntil to it. late means that no caller waits for the write: it may begin a little later,
-// to share a commit, and is tried again if there is no connection. The first try shares a statement with other calls, where the engine can do that.
+// to share a commit, and is tried again if there is no connection. The first try shares a statement with other calls, where the engine can do that. After an
+// end, no statement that begins this record can still arrive, so landing, the list of these statements, forgets it.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if j == nil {
 		return errNotOpened
@@ -123,8 +125,8 @@ func (j *Journal) stands(ctx context.Context, conn *sql.Conn, row *Row) (now Row
 }
 
 // confirm returns once the data read on the connection is as safe as a write of its own. The database may have
-// committed an earlier try of a call, and show it to everybody, although its wait for a standby was ended. The
-// standby does not have it then.
+// committed an earlier try of a call, and show it to everybody, although its wait for a standby was ended. The standby does not have it then. So this call
+// makes a commit of its own and waits for it. Engines that cannot be in this state have no statement for it ("").
 func (j *Journal) confirm(ctx context.Context, conn *sql.Conn) error {
 	statement := j.d.Confirm()
 	if statement == "" {
@@ -134,8 +136,9 @@ func (j *Journal) confirm(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// refuse returns the error for a change that the present row (now) has not taken. errAgain: the row is as the caller read it. Then the new SendUntil was
-// too early, or the row has changed between the write and this look; row gets the later SendUntil, and the caller tries again.
+// refuse returns the error for a change that the present row (now) has not taken. persist.ErrStale: the record has ended or changed, or is another one under
+// the same ID. persist.ErrInvalid: the change has another time of creation or fingerprint, which never change. errAgain: the row is as the caller read it. Then
+// the new SendUntil was too early, or the row has changed between the write and this look; row gets the later SendUntil, and the caller tries again.
 func (now *Row) refuse(row *Row) error {
 	state := persist.State(now.State)
 	sameSeq := !row.Seq.Valid || now.Seq == row.Seq
@@ -149,7 +152,7 @@ func (now *Row) refuse(row *Row) error {
 	return errAgain
 }
 
-// Forget implements [persist.Journal]: it deletes an unfinished record at its revision. It refuses while a statement that begins this record may
+// Forget implements [persist.Journal]: it deletes an unfinished record at its revision. It refuses (landing.May) while a statement that begins this record may
 // still reach the server, since that would begin it once more. repeated means that an earlier try of this write may have taken effect.
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	if j == nil {
@@ -183,8 +186,8 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 }
 
 // MarkReported implements [persist.Journal]: it clears Unreported (no caller has heard the end yet) of an ended record. If a sweep has taken its answer
-// already (swept = 1), it was only kept because it was unreported, and is due for the next sweep now. It is durable on return. repeated means that an
-// earlier try of this write may have taken effect.
+// already (swept = 1), it was only kept because it was unreported, and is due for the next sweep now. A record that is not unreported stays as it is, and that
+// is no error. It is durable on return. repeated means that an earlier try of this write may have taken effect.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	if j == nil {
 		return errNotOpened

@@ -27,7 +27,7 @@ func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 }
 
 // Claim implements [persist.Claimer]: it gives due records to owner for the time of a lease. If the answer to a claim is lost, its records are free
-// again after that time; so is a damaged record.
+// again after that time; so is a damaged record, which was leased, too, but cannot be returned.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
 	return j.claim(ctx, q, owner, lease, n, nil)
 }
@@ -38,9 +38,10 @@ func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string
 }
 
 // claim is Claim: it gives up to n due records without a lasting lease to owner. If sending is not nil, it is ClaimToSend: a record that may be sent
-// at once is marked as maybe sent in its row, and returned without this mark. A damaged record is passed over, and its error returned only if no
-// other was claimed. Records of other formats are left to the programs that can read them: the column needs (what a client must have to send the record)
-// begins with the format, so a range of its texts selects this one. A query with Needs names the format itself.
+// at once is marked as maybe sent in its row, and returned without this mark. at is the server's time. First all records get numbers (seq), since q.After
+// compares these. A damaged record is passed over, and its error returned only if no other was claimed. Records of other formats are left to the programs that
+// can read them: the column needs (what a client must have to send the record) begins with the format, so a range of its texts selects this one. A query with
+// Needs names the format itself.
 func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, sending *time.Duration) (claimed []persist.Record, at time.Time, err error) {
 	if j == nil {
 		return nil, time.Time{}, errNotOpened
@@ -97,8 +98,8 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 	return claimed, instant(now), damaged
 }
 
-// Renew implements [persist.Claimer]: it extends the leases of owner on these records. A record that another transaction has locked keeps no other
-// from being renewed.
+// Renew implements [persist.Claimer]: it extends the leases of owner on these records. held are the IDs of those extended, and at is the server's time. A
+// record without a lease of owner is in neither, without an error. A record that another transaction has locked keeps no other from being renewed.
 func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, at time.Time, err error) {
 	if j == nil {
 		return nil, time.Time{}, errNotOpened
@@ -137,9 +138,9 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 // time.
 const lockedWait = 2 * time.Second
 
-// renew extends the leases of one owner on the records with these ids. It tries those that other transactions have locked again and again, until none is
-// left, or the wait is over: lockedWait, or half of the time left in ctx. held are the ids of the renewed ones, locked those of the ones left, and now is
-// the server's time in the first round.
+// renew extends the leases of one owner on the records with these ids. It tries those of them that other transactions have locked again and again, until none
+// is left, or the wait is over: lockedWait, or half of the time left in ctx. held are the ids of the renewed ones, locked those of the ones left, and now is
+// the server's time in the first round: from that, the lease of each held record lasts at least its time.
 func (j *Journal) renew(ctx context.Context, conn *sql.Conn, lease Lease, ids [][]byte) (held, locked [][]byte, now int64, err error) {
 	deadline, _ := ctx.Deadline() // each try has one
 	end := time.Now().Add(min(lockedWait, time.Until(deadline)/2))
@@ -172,7 +173,7 @@ func without(ids, those [][]byte) [][]byte {
 	return slices.DeleteFunc(slices.Clone(ids), func(id []byte) bool { return known[string(id)] })
 }
 
-// owned returns the ids among these whose records are pending and leased to owner. It sees committed changes only.
+// owned returns the ids among these whose records are pending and leased to owner. It sees committed changes only, and does not wait for locks.
 func (j *Journal) owned(ctx context.Context, conn *sql.Conn, owner []byte, ids [][]byte) (owned [][]byte, err error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -14,7 +14,7 @@ const (
 	tooLate  = math.MaxInt64
 )
 
-// orNull returns nil, the database's null, for an empty value. Of a body, the encoded part tells an empty one from an absent one.
+// orNull returns nil, the database's null, for an empty value. So the column does not tell an empty body from an absent one; the encoded record does.
 func orNull(body []byte) []byte {
 	if len(body) == 0 {
 		return nil
@@ -30,8 +30,8 @@ func flag(on bool) int64 {
 	return 0
 }
 
-// nanoseconds returns a time as the columns have it, in nanoseconds since 1970: 0 for no time, and the nearest possible value for a time out of
-// range.
+// nanoseconds returns a time as the columns have it, in nanoseconds since 1970: 0 for no time, and for a time out of range tooEarly or tooLate, which stand for
+// all such times. Times before 1970 are out of range.
 func nanoseconds(t time.Time) int64 {
 	switch sec := t.Unix(); {
 	case t.IsZero():
@@ -49,7 +49,7 @@ func nanoseconds(t time.Time) int64 {
 // of a sweep, and the mark of the delivery needs no other data to put it there.
 func sweepAt(rec *persist.Record) int64 {
 	delivered := *rec
-	delivered.OwedFrom = time.Time{}
+	delivered.OwedFrom = time.Time{} // a record whose end is owed has no time of a sweep
 	at, ever := delivered.SweepAt()
 	n := nanoseconds(at)
 	switch {

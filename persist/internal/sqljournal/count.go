@@ -9,8 +9,8 @@ import (
 )
 
 // CountQuery returns the query of Count: of each state and reason of unfinished records their number, the earliest created, and the
-// earliest next_attempt of all pending records, null if there is none. The row of state -1 has the number of owed results. It
-// reads indexes alone.
+// earliest next_attempt of all pending records, null if there is none. The row of state -1 has the number of owed results. The state 0 is pending, and those
+// below 2 are unfinished. It reads indexes alone.
 func CountQuery(d Dialect) string {
 	return "SELECT state, hold_reason, COUNT(*), MIN(created), (SELECT MIN(next_attempt) FROM " + d.Records() + " WHERE state = 0) FROM " +
 		d.By(CountIndex) + " WHERE state < 2 GROUP BY state, hold_reason UNION ALL SELECT -1, '', COUNT(*), 0, NULL FROM " + d.Records() + " WHERE " + d.Owed()
@@ -41,7 +41,7 @@ func (j *Journal) Count(ctx context.Context) (c persist.Counts, err error) {
 				c.Owed = int(n)
 				continue
 			}
-			if oldest == 0 || created < oldest {
+			if oldest == 0 || created < oldest { // 0: none yet
 				oldest = created
 			}
 			if persist.State(state) == persist.StateHeld {

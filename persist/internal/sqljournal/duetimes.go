@@ -13,7 +13,8 @@ import (
 const pageGroups = 1000
 
 // DueTimes implements [persist.DueTimes]: it returns the first due time of the pending records of each group (an origin and needs). It steps from group to
-// group through an index, in pages. Each page is one statement with a time limit of its own, so any number of groups can be read.
+// group through an index, in pages. Each page is one statement with a time limit of its own, so any number of groups can be read. The pages go on behind the
+// last group found (the hash of its origin, and its needs). Only account, origin and needs of q count.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	if j == nil {
 		return nil, errNotOpened

@@ -15,8 +15,9 @@ import (
 var ErrElsewhere = fmt.Errorf("%w: the transaction is in another database than the journal: nothing was begun there, since no client on this journal would send it; open both on one database", persist.ErrInvalid)
 
 // SameSecret checks that a transaction of a caller's own is in the database of the journal: it returns ErrElsewhere if another secret is there, or none. run
-// reads a row in that transaction, and lock is the end of the query. It compares nothing while the journal has not read its secret, and for a role without
-// the right to read facts (named values beside the records, such as the secret). Other errors are those of the query.
+// reads a row in that transaction. lock is appended to the query, such as a clause that locks the row. It returns nil without a comparison while the journal
+// has not read its secret, and for a role without the right to read facts (named values beside the records, such as the secret). Other errors are those of the
+// query.
 func SameSecret(ctx context.Context, j *Journal, run QueryRow, lock string) error {
 	j.mu.Lock()
 	secret := j.secret

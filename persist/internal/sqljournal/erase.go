@@ -13,8 +13,8 @@ import (
 )
 
 // Erase implements [persist.Eraser]: one statement replaces an ended record by its erased form, without the texts that name a person. The row keeps its id,
-// a hash of the ID that the record had, without a secret. fingerprint is the one in the row now; rec has its own in the erased form. The engine keeps the
-// old row until a vacuum or a purge, and in its log.
+// a hash of the ID that the record had, without a secret. fingerprint is the one in the row now; rec has another in the erased form. An end that somebody must
+// still hear (unreported, owed_from) prevents it. The engine keeps the old row until a vacuum or a purge, and in its log.
 func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	if j == nil {
 		return persist.Record{}, errNotOpened
@@ -36,7 +36,7 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	if err := row.Fits(j.d.Most()); err != nil {
 		return persist.Record{}, j.failed(err)
 	}
-	was := *row
+	was := *row // for the comparison with the row as it is now
 	was.Fingerprint = bytes.Clone(fingerprint)
 	err = j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error {
 		where, args := row.ended()
@@ -48,7 +48,7 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 			return err
 		}
 		now, err := j.missedEnd(ctx, conn, row)
-		if now == nil {
+		if now == nil { // an earlier try has done it (err is nil then), or err says why not
 			return err
 		}
 		if now.Revision == row.Revision && now.SendUntil <= row.SendUntil && bytes.Equal(now.Fingerprint, was.Fingerprint) {
@@ -69,8 +69,9 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	return rec, nil
 }
 
-// checkErased returns an error if an erased record, found by the row ID (a hash) of id, had another ID. A used key (a record without any text) has made names
-// until now: it gets the digests of id. A role that may not read the secret gets the record as it is.
+// checkErased returns an error if an erased record, found by the row ID (a hash) of id, had another ID. A used key (a record without any text) stands under a
+// made-up ID until now: it gets the digests of id in its place. A role that may not read the secret gets the record as it is, unchecked. A record that is not
+// erased needs no check here.
 // Errors: persist.ErrCorrupt, those of knownSecret.
 func (j *Journal) checkErased(ctx context.Context, rec *persist.Record, id persist.ID) error {
 	if !rec.Erased {
@@ -92,7 +93,8 @@ func (j *Journal) checkErased(ctx context.Context, rec *persist.Record, id persi
 }
 
 // erasedBy returns the query for the erased records that q selects by their former account and key, and the secret of the journal. The query is nil
-// if q does not select by account and key, if there is no secret yet, or if the role may not read it.
+// if q does not select by account and key, if there is no secret yet, or if the role may not read it. Nor is there one if q selects no ended records, since
+// only these can be erased.
 func (j *Journal) erasedBy(ctx context.Context, q *persist.Query) (erased *persist.Query, secret []byte, err error) {
 	named := q.Key != "" || !q.AllAccounts && q.Account != ""
 	if !named || !selectsEnded(q) {
@@ -105,8 +107,8 @@ func (j *Journal) erasedBy(ctx context.Context, q *persist.Query) (erased *persi
 	return &of, secret, nil
 }
 
-// knownSecret returns the secret of the journal without making one. It is nil if there is none yet, or if the database role may not read it. Errors:
-// as Fact.
+// knownSecret returns the secret of the journal without making one. It is nil if there is none yet, or if the database role may not read it. Other errors are
+// those of Fact.
 func (j *Journal) knownSecret(ctx context.Context) ([]byte, error) {
 	j.mu.Lock()
 	secret := j.secret

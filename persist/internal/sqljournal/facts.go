@@ -14,8 +14,9 @@ import (
 // secretFact is the name of the fact with the journal's secret. It has a dot; the names of Fact have none.
 const secretFact = "journal.secret"
 
-// Secret implements [persist.Journal]: it returns the journal's random secret, the key for digests in its records. The first call of all processes makes it
-// and stores it as a fact; every other call finds it. A journal opened for reading makes none: then the error is persist.ErrReadOnly.
+// Secret implements [persist.Journal]: it returns the journal's random secret, the key for digests in its records. The first call of all processes makes it and
+// stores it as a fact (a named value in the journal's tables); every other call finds it. A journal opened for reading makes none: then the error is
+// persist.ErrReadOnly.
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	if j == nil {
 		return nil, errNotOpened
@@ -47,8 +48,8 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(secret), nil
 }
 
-// Fact implements [persist.Journal]: it reads a named value of the journal as a whole, or writes it if the value is still old. The result is the value that
-// is there afterwards, nil if there is none.
+// Fact implements [persist.Journal]: it reads a named value of the journal as a whole, or writes it if the value is still old (nil: there must be none). With a
+// value of nil it only reads. The result is the value that is there afterwards, nil if there is none.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if j == nil {
 		return nil, errNotOpened
@@ -59,8 +60,9 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]b
 	return j.fact(ctx, name, old, value)
 }
 
-// fact is Fact for every name, those of this package included; standing is the value that is there afterwards. Mostly it does no more than its first read:
-// it writes only if the value that it reads is old. After the write it reads again, since another process may have been faster.
+// fact is Fact for every name, those of this package included; standing is the value that is there afterwards. With a value of nil it only reads. A value of
+// nil only reads. Mostly it does no more than its first read: it writes only if the value that it reads is old. After the write it reads again, since another
+// process may have been faster.
 func (j *Journal) fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error) {
 	look := func(ctx context.Context, conn *sql.Conn) error {
 		standing = nil

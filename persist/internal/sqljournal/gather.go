@@ -67,8 +67,8 @@ type result struct {
 }
 
 // first returns the first try of a call's statement, one that it shares with other calls. It is nil if g is nil: then each call makes its own
-// statement. call says whether the row begins a record, and whether the call can wait (late). A firstTry gets two contexts: that of the caller, and one with
-// the time limit of the call.
+// statement. call has the row, and says whether it begins a record, and whether nobody waits for its result (late). A firstTry gets two contexts: that of the
+// caller, and one with the time limit of the call.
 func (g *gather) first(call sharer) firstTry {
 	if g == nil {
 		return nil
@@ -80,8 +80,9 @@ func (g *gather) first(call sharer) firstTry {
 }
 
 // try makes one try of a call, in a statement that it shares with others. While the call waits for its statement, it can leave: if the caller has gone, or
-// without a connection in time. The Doubt says if the statement may have taken effect although it failed. errAlone: the row was not written or read; a try
-// alone finds out why.
+// without a connection in time. The Doubt says if the statement may have taken effect although it failed. errAlone: the row was not written or read by the
+// shared statement; the caller must try it alone, which also finds out why. If the statement already has the call, nothing can take it back, so it waits for
+// the result.
 func (g *gather) try(limited context.Context, me *sharer) (Doubt, error) {
 	g.enter(me)
 	var r result
@@ -105,7 +106,7 @@ func (g *gather) try(limited context.Context, me *sharer) (Doubt, error) {
 }
 
 // enter adds a call to those that wait for a shared statement. If none is under way (busy is their number), it starts the making of one, and of a second one
-// only for many waiting calls: two commits at once take longer. A late call (nobody waits for its result) waits for others first.
+// (up to gatherSlots) only for many waiting calls: two commits at once take longer. A late call (nobody waits for its result) waits for others first.
 func (g *gather) enter(me *sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,7 +123,7 @@ func (g *gather) enter(me *sharer) {
 	}
 }
 
-// remind starts the timer if there are late calls, unless it runs. The timer calls hurry when the first of them has waited for long enough. The
+// remind starts the timer if there are late calls, unless it runs. The timer calls hurry when the first of them has waited for lateMost. The
 // caller holds mu.
 func (g *gather) remind() {
 	if len(g.late) > 0 && g.timer == nil {
@@ -149,7 +150,7 @@ func (g *gather) hurry() {
 	}
 }
 
-// leave takes a call out of those that wait. It returns false if a statement has the call already: then the call must wait for the result.
+// leave takes a call out of those that wait. It returns false if a statement has the call already (it is in no queue): then the call must wait for the result.
 func (g *gather) leave(me *sharer) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -173,9 +174,9 @@ func (g *gather) work() {
 	}
 }
 
-// take returns the calls for the next statement: as many waiting calls as fit. Late calls (nobody waits for their results) join at the end if they are many;
-// once the first of them has waited for long enough, they come in the order of arrival. It returns nil, and ends the maker that asks, if there are no
-// calls, or too few for a second statement beside one under way.
+// take returns the calls for the next statement: as many waiting calls as fit (gatherRows, gatherBytes). Late calls (nobody waits for their results) join at
+// the end if they are many; once the first of them has waited for long enough, they and the waiting ones come in the order of arrival. It returns nil, and ends
+// the maker that asks, if there are no calls, or too few for a second statement beside one under way.
 func (g *gather) take() (calls []*sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -202,7 +203,8 @@ func (g *gather) take() (calls []*sharer) {
 
 // make makes one statement for these calls, and sends each its result. A call whose row was not served must be made alone, to find the reason. So
 // must each if the database undid the statement, because of any of the rows, and each of several if there was no connection. If the driver panics, the
-// first call panics with the same value, and the results of the others are unknown: kind and err say so until the driver returns.
+// first call panics with the same value, and the results of the others are unknown: kind and err say so until the driver returns. A read for one call (g.reads)
+// ends with that call's context; a write does not.
 func (g *gather) make(calls []*sharer) {
 	var served func(*sharer) bool
 	alone := len(calls) == 1

@@ -41,8 +41,8 @@ type Journal struct {
 	running sync.WaitGroup // calls under way; entered under mu, and not once it is shut
 }
 
-// New returns a journal on a database that has its tables. If the engine can write several rows with one statement, simultaneous calls share their
-// statements.
+// New returns a journal on a database that has its tables. If the engine can write several rows with one statement (Together), simultaneous writes share their
+// statements; reads always do.
 func New(c Config) *Journal {
 	j := &Journal{db: c.DB, d: c.Dialect, name: c.Name, limit: c.Limit, readOnly: c.ReadOnly}
 	j.gets = &gather{j: j, reads: true, run: j.getAll}
@@ -95,10 +95,10 @@ func (j *Journal) Close() error {
 	j.shut = true
 	j.mu.Unlock()
 	j.running.Wait()
-	if was {
+	if was { // another Close closes the database
 		return nil
 	}
-	_ = j.db.Close() // a connection that is lost already: every method has returned after its commit
+	_ = j.db.Close() // an error here loses nothing: every method has returned after its commit
 	return nil
 }
 
@@ -118,8 +118,8 @@ func (j *Journal) Flush(ctx context.Context) error {
 	return nil
 }
 
-// ready checks the arguments of a writing method before any use of the database: the context has not ended, and the record is valid, and final or not
-// as the method needs it.
+// ready checks the arguments of a writing method before any use of the database: the context has not ended, and the record is valid, and it has ended (its
+// state is final) exactly if the method needs that.
 func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 }
 
 // Begins returns nil if a record may be begun through the journal in a transaction of a caller's own. The errors persist.ErrClosed,
-// persist.ErrReadOnly and the context's match persist.ErrOutcomeUnknown, too.
+// persist.ErrReadOnly and the context's match persist.ErrOutcomeUnknown, too: nobody has looked whether the key has an operation.
 func (j *Journal) Begins(ctx context.Context) error {
 	err := j.Flush(ctx)
 	if err == nil {
@@ -215,8 +215,8 @@ func Undecided(err error) error {
 }
 
 // RefuseClear returns persist.ErrSealed for a record in clear, if the records of the journal are sealed (encrypted), or will be: the table would refuse
-// it, and with that the caller's transaction could only be rolled back. query reads the value of a fact by its name. Other errors are those of
-// the query.
+// it, and with that the caller's transaction could only be rolled back. query reads the value of a fact, a named value of the journal; the fact
+// persist.FactSeal is FactPlain, or missing, if the journal takes records in clear. Other errors are those of the query.
 func RefuseClear(ctx context.Context, rec *persist.Record, run QueryRow, query string) error {
 	if rec.Carrier == persist.CarrierSealed {
 		return nil
@@ -243,8 +243,9 @@ func ErrClear(d Dialect, err error) error {
 	return fmt.Errorf("%w: %w", persist.ErrSealed, err)
 }
 
-// Begun returns the results of a Begin of rec from standing, the row that is there after the insert of row. If that is row, or has its token at the first
-// revision, created is true, and existing is rec with its number. Else existing is the record of standing: another's, or one changed since.
+// Begun returns the results of a Begin of rec from standing, the row that is there after the insert of row. If that is row itself, or has row's token (the mark
+// of this write) at the first revision, this call has inserted it: created is true, and existing is rec with its number. Else existing is the record of
+// standing: another's, or one changed since.
 // Error: persist.ErrCorrupt.
 func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, created bool, err error) {
 	if standing == row || bytes.Equal(standing.Token, row.Token) && standing.Revision == 1 {

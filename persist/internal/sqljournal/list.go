@@ -44,7 +44,7 @@ func (c *condition) named(q, erased *persist.Query) {
 		within := func(account string) []any {
 			return []any{[]byte(account), []byte(account + "|"), []byte(account + "}")}
 		}
-		where, args := in, within(q.Account)
+		where, args := in, within(q.Account) // the account itself, then the bounds of those inside it
 		if erased != nil {
 			where, args = in+" OR "+in, append(args, within(erased.Account)...)
 		}
@@ -184,7 +184,7 @@ type listing struct {
 }
 
 // short reports whether the query is for one key, for unresolved records (a caller may still have to hear their end) or for owed results. The result is
-// nearly always one short page, read from the index. Nobody goes on after it by number, so it needs no bound before it turns out to be longer.
+// nearly always one short page, read from the index. Nobody goes on after it by q.After, so it needs no bound before it turns out to be longer.
 func (l *listing) short() bool {
 	return l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved || l.q.Owed
 }
@@ -278,7 +278,7 @@ func (l *listing) findUnnumbered(ctx context.Context) error {
 		l.unnumbered = first
 		return err
 	}
-	// They may have been begun just now.
+	// They may have been begun just now: those that get a number now are not locked.
 	if err := l.j.number(ctx); err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (l *listing) findUnnumbered(ctx context.Context) error {
 	return err
 }
 
-// bound numbers the records without a number, and finds the last number for the listing: the highest number of a committed record. When it returns, no
+// bound numbers the records without a number, and finds the last number for the listing: the highest number of a committed record. After Barrier, no
 // transaction under way can add a record with a lower number.
 func (l *listing) bound(ctx context.Context) error {
 	j := l.j
@@ -338,7 +338,7 @@ func (l *listing) pageOfSame(ctx context.Context) ([]Row, error) {
 }
 
 // read reads the first rows selected by the condition, by number. full: there may be more. The records of one key are few, and lie
-// beside each other by their ids: the sum keeps a planner without statistics from reading the whole index by number instead.
+// beside each other by their ids: the sum (seq + 0 has no index) keeps a planner without statistics from reading the whole index by number instead.
 func (l *listing) read(ctx context.Context, c condition) (page []Row, full bool, err error) {
 	if l.q.Key != "" {
 		return l.readBy(ctx, c, "seq + 0")

@@ -8,7 +8,8 @@ import (
 )
 
 // page reads the next page of records after the last number, and sets over if it was the last page. If a page is cut within records of one number, it
-// notes the ids read of these: the next page begins with the rest of them. A bounded listing has a last number.
+// notes the ids read of these: the next page begins with the rest of them. A bounded listing has a last number; any other is one page, with records that have
+// no number yet (seq IS NULL).
 func (l *listing) page(ctx context.Context) ([]Row, error) {
 	if l.same != nil {
 		return l.pageOfSame(ctx)
@@ -34,7 +35,7 @@ func (l *listing) page(ctx context.Context) ([]Row, error) {
 }
 
 // readBy reads one page of the records that c selects, in the order of a column. full means that there may be more. Of one key it reads the used keys, too,
-// if the listing may select some, wherever they are.
+// if the listing may select some (l.unlisted): they may be in a table of their own.
 func (l *listing) readBy(ctx context.Context, c condition, column string) (page []Row, full bool, err error) {
 	tail := fmt.Sprintf(" WHERE %s ORDER BY %s LIMIT %d", c.where, column, l.rows)
 	query, args := l.j.d.Rebind("SELECT "+columnsRead("")+" FROM "+l.j.d.Records()+tail), c.args

@@ -8,8 +8,8 @@ import (
 )
 
 // nextReadOnly reads the next page of a listing in a read-only journal. Records without a number come first, in the
-// order of their ids, with Seq 0; a query with an After leaves them out. Records numbered meanwhile come once. Then come the numbered ones, up to the
-// largest number at that time (l.bounded).
+// order of their ids, with Seq 0; a query with an After leaves them out. Those that another process numbers meanwhile come once (unseen). Then come the
+// numbered ones, up to the largest number at that time (l.bounded).
 func (l *listing) nextReadOnly(ctx context.Context) ([]Row, error) {
 	for !l.bounded {
 		page, full, err := l.nextUnnumbered(ctx)

@@ -51,7 +51,8 @@ func Steps(files fs.FS) ([]Step, error) {
 	return steps, nil
 }
 
-// statements splits a text into SQL statements: at each semicolon that ends a line. Between two $$, as in the body of a function, it does not split.
+// statements splits a text into SQL statements: at each semicolon that ends a line. Between two $$, as in the body of a function, it does not split: an odd
+// number of $$ means that the second one is still to come.
 func statements(text string) (all []string) {
 	statement := ""
 	for part := range strings.SplitAfterSeq(text, ";\n") {
@@ -105,7 +106,8 @@ func Migrate(ctx context.Context, db *sql.DB, name string, run func(context.Cont
 }
 
 // Make creates or upgrades the tables: it runs the steps, the statements of one version each, that the database does not have yet. No other process may call
-// it meanwhile. A newer schema stays as it is, and so do tables from before the first release.
+// it meanwhile. A newer schema stays as it is, and Check tells whether this program can use it. Tables from before the first release stay, too, and are an
+// error.
 // Errors: ErrSchema, the engine's, the context's.
 func (s *Schema) Make(ctx context.Context, db Runner) error {
 	if err := s.notOlder(ctx, db); err != nil {
@@ -132,7 +134,7 @@ func (s *Schema) Make(ctx context.Context, db Runner) error {
 }
 
 // made returns the version of the tables in the database, or zero if there is no table of versions yet. It looks first if that table exists: a statement
-// that fails for a missing table would end the transaction.
+// that fails for a missing table would end the transaction in which the steps run.
 func (s *Schema) made(ctx context.Context, db Runner) (version int, err error) {
 	exists := false
 	if err := db.QueryRowContext(ctx, s.Exists).Scan(&exists); err != nil || !exists {
@@ -143,7 +145,8 @@ func (s *Schema) made(ctx context.Context, db Runner) (version int, err error) {
 }
 
 // Check returns nil if this program can work with the tables of the database.
-// Errors: ErrSchema for tables of another version, ErrNotMigrated if there are none, the engine's, the context's.
+// Tables of no version may be those from before the first release (notOlder). Errors: ErrSchema for tables of another version, ErrNotMigrated if there are
+// none, the engine's, the context's.
 func (s *Schema) Check(ctx context.Context, db Runner) error {
 	version, oldest, err := s.version(ctx, db)
 	if err == nil && version == 0 {
@@ -195,8 +198,8 @@ func (s *Schema) tooOld(table string) error {
 		ErrSchema, table, s.Elsewhere)
 }
 
-// fits returns an error if a program with these steps must not use a schema migrated to version. Programs from oldest
-// on may use that schema. Errors: ErrSchema, ErrNotMigrated.
+// fits returns an error if a program with these steps must not use a schema migrated to version. Programs that know a version from oldest on may use that
+// schema. known is the newest version that this program knows. Errors: ErrSchema, ErrNotMigrated.
 func (s *Schema) fits(version, oldest int) error {
 	known := s.Steps[len(s.Steps)-1].Version
 	switch {

@@ -11,7 +11,8 @@ import (
 )
 
 // Probe implements [persist.Prober]: it returns the record of this ID, as Get does; but its ErrNotFound proves that nobody has begun one. Without a record,
-// it waits for open transactions that have begun one: it inserts a record of the ID, which has to wait for them, and rolls the insert back.
+// it waits for open transactions that have begun one: it inserts a record of the ID, which has to wait for them, and rolls the insert back. The inserted record
+// is a dummy: only its ID matters.
 func (j *Journal) Probe(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := j.Get(ctx, id)
 	if !errors.Is(err, persist.ErrNotFound) {
@@ -39,7 +40,8 @@ func (j *Journal) Probe(ctx context.Context, id persist.ID) (persist.Record, err
 }
 
 // beginInVain inserts the row in a transaction, and rolls it back. It returns the row that stands there: the one given if there was none, or that of
-// another transaction. If the connection is lost, the server rolls back.
+// another transaction. A missing row means a race with a Begin that has just been undone: errAgain lets the caller try again. If the connection is lost, the
+// server rolls back.
 func (j *Journal) beginInVain(ctx context.Context, conn *sql.Conn, row *Row) (*Row, error) {
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

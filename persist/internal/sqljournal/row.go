@@ -82,7 +82,8 @@ type Column struct {
 	Type byte   // 'b' for bytes, 'i' for a number
 }
 
-// Columns returns the names and types of the columns of the table of records, in the order of Row.Fields.
+// Columns returns the names and types of the columns of the table of records, in the order of Row.Fields. The types are 'b' for bytes and 'i' for a 64-bit
+// integer.
 func Columns() []Column {
 	return []Column{
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"token", 'b'}, {"account", 'b'}, {"op_key", 'b'},
@@ -149,8 +150,8 @@ func (r *Row) size() int {
 	return 512 + len(r.Key) + len(r.Account) + len(r.Intent) + len(r.Progress) + len(r.Body) + len(r.Answer)
 }
 
-// Fits returns an error if the database would refuse the row, since one of its values is longer than most bytes; zero is no bound. bound names the
-// database's setting in the error.
+// Fits returns an error if the database would refuse the row, since one of its values is longer than most bytes; zero means that there is no bound. bound names
+// the database's setting in the error.
 // Error: persist.ErrTooLarge.
 func (r *Row) Fits(most int64, bound string) error {
 	largest := max(len(r.Account), len(r.Key), len(r.Origin), len(r.Intent), len(r.Progress), len(r.Body), len(r.Answer))
@@ -180,8 +181,8 @@ func NewRow(rec *persist.Record) *Row {
 	return row
 }
 
-// newChange returns the row for a change of a record. The encoded request (Intent) and needs are null, which leaves the stored ones as they are, unless
-// the record's request is dropped, or its needs are those of a sealed (encrypted) record.
+// newChange returns the row for a change of a record. The encoded request (Intent) and needs (what a client must have to send the record) are null, which
+// leaves the stored ones as they are, unless the record's request is dropped, or its needs are those of a sealed (encrypted) record.
 func newChange(rec *persist.Record) *Row {
 	row := &Row{
 		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
@@ -217,7 +218,8 @@ func encodeProgress(rec *persist.Record) []byte {
 }
 
 // withoutColumns returns the record without the values that have columns of their own, for encoding the rest: nothing is stored twice. A time that
-// its column cannot hold stays. Without a wire key, the key on the wire is the record's key; noWireKey stands for none, where the server hands out a token.
+// its column cannot hold stays. Without a wire key, the key on the wire is the record's key; noWireKey, a value that is no key, stands for none, where the
+// server hands out a token in place of a key.
 func withoutColumns(rec *persist.Record) persist.Record {
 	rest := *rec
 	switch {
@@ -246,7 +248,7 @@ func (r *Row) Record() (rec persist.Record, err error) {
 }
 
 // decode decodes the row into an empty record, without a copy of it: records are large. It checks the bodies against their checksums, and the record.
-// With an error, the record is of no use. Errors: as Record.
+// A record of a used key (little more than that a key was used) has no bodies. With an error, the record is of no use. Errors: as Record.
 func (r *Row) decode(rec *persist.Record) error {
 	intent, progress, err := r.head(rec)
 	if err != nil {
@@ -270,9 +272,9 @@ func (r *Row) decode(rec *persist.Record) error {
 	return nil
 }
 
-// head decodes all of the row but its bodies into rec, which must be empty. The results describe the bodies: their lengths and checksums. An empty wire key
-// means the record's key, and noWireKey that the server hands out a token instead. Only a sealed (encrypted) record keeps its needs as a text: others have
-// them from their fields.
+// head decodes all of the row but its bodies into rec, which must be empty. The results describe the bodies of the request and of the answer: their lengths and
+// checksums. An empty wire key means the record's key, and noWireKey that the server hands out a token instead. Only a sealed (encrypted) record keeps its
+// needs as a text: others have them from their fields.
 func (r *Row) head(rec *persist.Record) (intent, progress codec.Outside, err error) {
 	if !r.readable() {
 		return intent, progress, r.unread()
@@ -301,7 +303,8 @@ func (r *Row) head(rec *persist.Record) (intent, progress codec.Outside, err err
 }
 
 // readable reports whether this version of the module can decode the row: its encoded parts have this version's format. The format is the first word of the
-// column needs. In the row of a used key (the rest of an erased record) it is the first byte of the column progress; an empty one is readable.
+// column needs. In the row of a used key (the rest of an erased record) it is the first byte of the column progress; an empty one counts as readable, and is
+// found to be damaged later.
 func (r *Row) readable() bool {
 	if r.isUsed() {
 		return len(r.Progress) == 0 || r.Progress[0] == persist.Format
@@ -318,7 +321,7 @@ var (
 )
 
 // unread returns the error for a row that this version cannot decode. The error has a record with the values of the columns, so that a listing can still say
-// where the row belongs.
+// where the row belongs. clear has only the values of columns, which are never encrypted.
 func (r *Row) unread() error {
 	var clear persist.Record
 	if r.columns(&clear); r.isUsed() {
@@ -327,8 +330,8 @@ func (r *Row) unread() error {
 	return &persist.UnreadError{Record: clear, Needs: string(r.Needs), Err: fmt.Errorf("%w: account %q, key %q", persist.ErrNewer, r.Account, r.Key)}
 }
 
-// columns copies the values of the row's own columns into the record. A time beyond the range of a column stays as it is in rec: it was decoded
-// before.
+// columns copies the values of the row's own columns into the record. A time beyond the range of a column stays as it is in rec: it was encoded with the rest,
+// and decoded before.
 func (r *Row) columns(rec *persist.Record) {
 	rec.ID = persist.ID{Account: string(r.Account), Key: string(r.Key)}
 	rec.Seq, rec.Revision = uint64(r.Seq.Int64), uint64(r.Revision)

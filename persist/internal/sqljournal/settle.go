@@ -31,7 +31,7 @@ var errAgain = errors.New("another process was faster; make it again")
 
 // settle makes a write until the database has reported its result, or the limit of the call is over. After a lost
 // answer, the write is made again: it must take effect once, however often it is made, and it must find its own
-// earlier effect. ctx counts until the write is handed over.
+// earlier effect. Once the write is handed over to the database, the end of ctx no longer ends it.
 //
 // Errors: those of write itself, undone by the database; persist.ErrUncertain if the limit ended while a write was in
 // doubt; the context's.
@@ -41,7 +41,7 @@ func (j *Journal) settle(ctx context.Context, first firstTry, write func(ctx con
 	return j.settled(j.repeat(ctx, false, first, write))
 }
 
-// settleLate does the work of settle for a write that no caller waits for, and that is lost if it gives up. Without a connection, it tries again,
+// settleLate does the work of settle for a write that no caller waits for, and that nobody makes again if it gives up. Without a connection, it tries again,
 // until the limit of the call is over or ctx ends.
 func (j *Journal) settleLate(ctx context.Context, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) error {
 	return j.settled(j.repeat(ctx, true, first, write))
@@ -56,8 +56,8 @@ func (j *Journal) settled(inDoubt bool, err error) error {
 	return j.failed(err)
 }
 
-// attempt does the work of settle for a write that does no harm, done or not, such as a claim. Its error is never persist.ErrUncertain, since that
-// ends a client's Run.
+// attempt does the work of settle for a write that does no harm, done or not, such as a claim. Its error is never persist.ErrUncertain, since that ends a
+// client's Run, its loop over the due operations.
 func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context, conn *sql.Conn) error) error {
 	_, err := j.repeat(ctx, false, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error { return write(ctx, conn) })
 	return j.failed(err)
@@ -68,8 +68,8 @@ type firstTry func(ctx, limited context.Context) (Doubt, error)
 
 // repeat makes a write, and makes it again until the database reports its result or the time limit of a call is over. first, if not nil, is the first
 // try. write gets repeated true if an earlier try may have taken effect. Without a connection repeat fails at once, but goes on if patient is set or an
-// earlier try is in doubt. inDoubt means that nobody knows if a try took effect. An error of package persist about a row (isOwn) is final: the try that
-// read the row has waited for the earlier ones.
+// earlier try is in doubt. inDoubt means that nobody knows if a try took effect. errAlone comes only from first: the write is made alone, at once. An error of
+// package persist about a row (isOwn) is final, also after a try in doubt: the try that read the row has waited for the earlier ones.
 func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) (inDoubt bool, err error) {
 	if err := cmp.Or(ctx.Err(), j.refuseReadOnly()); err != nil {
 		return false, err
@@ -114,7 +114,8 @@ func (j *Journal) tryOr(first firstTry, ctx, limited context.Context, repeated b
 }
 
 // try makes the write once, on a connection of its own. The Doubt says if the write may have taken effect although it failed. repeated means that an earlier
-// try may have. If the caller leaves (ctx ends) before a connection is there, nothing is written, unless an earlier try is in doubt.
+// try may have. If the caller leaves (ctx ends) before a connection is there, nothing is written, unless an earlier try is in doubt: then the write is still
+// made, to learn its result. A part of the limit is for one try, so that there can be several.
 func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, *sql.Conn, bool) error) (Doubt, error) {
 	short, cancel := context.WithTimeout(limited, j.limit/triesInLimit)
 	defer cancel()
@@ -143,8 +144,8 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 	return j.sort(err), err
 }
 
-// sort decides by the error of a statement whether it may have taken effect. InDoubt: it may. NotSent: nothing of it reached the database. Again and Undone:
-// it did not take effect; after Again the same statement may succeed at once.
+// sort decides by the error of a statement whether it may have taken effect. The Doubt for a nil error does not count. InDoubt: it may. NotSent: nothing of it
+// reached the database. Again and Undone: it did not take effect; after Again the same statement may succeed at once.
 func (j *Journal) sort(err error) Doubt {
 	switch {
 	case err == nil, isOwn(err):
@@ -176,8 +177,8 @@ func (j *Journal) failed(err error) error {
 	return fmt.Errorf("journal %s: %w", j.name, err)
 }
 
-// read makes a read within the limit of a call. After a failure of the connection, the read is made again: the pool may hold connections ended by a restart
-// of the database. first, unless it is nil, is the first try, made together with other calls.
+// read makes a read within the limit of a call. After a failure of the connection in use, the read is made again (but not if none can be made): the pool may
+// hold connections ended by a restart of the database. first, unless it is nil, is the first try, made together with other calls.
 func (j *Journal) read(ctx context.Context, first firstTry, query func(ctx context.Context, conn *sql.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -42,7 +42,8 @@ type sweeping struct {
 // Sweep implements [persist.Journal]: it returns the number of records that it has changed or removed. It reads one page of records after the other by an
 // index, and locks nothing there: a server may lock each row read by a statement with changes. So the due records of a page are changed by their primary
 // keys, in transactions of their own. These pass over records being changed by another process. It needs the journal's secret to erase names: without the
-// right to read it, texts stay. A shelf is a kind of records: all, or the used keys (records without any text).
+// right to read it, texts stay. A shelf is a kind of records: all, or the used keys (records without any text), if these have a table of their own. A prune
+// with a limit for keys goes through the used keys once more, for those kept for ever.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if j == nil {
 		return 0, errNotOpened
@@ -151,7 +152,8 @@ type shelf struct {
 	apart   bool // of used keys in a table of their own
 }
 
-// by returns the name of the table with this kind of records to be swept, spelled so that a SELECT uses this index.
+// by returns the name of the table with this kind of records to be swept (used keys may have one of their own, apart), spelled so that a SELECT uses this
+// index.
 func (s *sweeping) by(of shelf, index Index) string {
 	if of.apart {
 		return s.j.apart.Used(index)
@@ -171,9 +173,9 @@ func (s *sweeping) shelves() []shelf {
 	return []shelf{of, used}
 }
 
-// shelf returns the range of the sweep index with all records that may be due. For a prune it is all ended records, since a prune shortens their
-// times, and the index does not know by how much. swept is 0 for a record with its answer, 1 for one without, and 2 for a used key, one without any text. A
-// record under a generated key (one made at random) has no key worth keeping, and goes at its own time.
+// shelf returns the range of the sweep index (in) with all records that may be due, and the condition (due) for those that are. For a prune it is all ended
+// records, since a prune shortens their times, and the index does not know by how much. swept is 0 for a record with its answer, 1 for one without, and 2 for a
+// used key, one without any text. A record under a generated key (one made at random) has no key worth keeping, and goes at its own time.
 func (s *sweeping) shelf() shelf {
 	now := nanoseconds(s.l.Now)
 	over := condition{"sweep_at > 0 AND sweep_at <= ?", []any{now}}
@@ -200,7 +202,7 @@ func (c *condition) or(where string, args ...any) {
 }
 
 // ended returns the time, in nanoseconds, at or before which a record must have ended to be older than keep. With a keep of zero or less every ended
-// record is older: it returns a time far in the future, near the last one that the column can hold.
+// record is older: it returns a time far in the future, near the last one that the column can hold, so that the comparison is always true.
 func ended(now int64, keep time.Duration) int64 {
 	if keep <= 0 {
 		return nanoseconds(time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -218,7 +220,7 @@ type place struct {
 }
 
 // read reads the next page of a shelf, a kind of records to be swept, after the place from, by the index of sweeps. It returns the ids of the due
-// records on it, the place of its last record, and whether more pages follow. It locks nothing.
+// records on it, at, the place of its last record, and whether more pages follow. It locks nothing.
 func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any, at place, more bool, err error) {
 	c := condition{args: slices.Clone(shelf.due.args)}
 	c.and(shelf.in.where, shelf.in.args...)
@@ -252,8 +254,8 @@ func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any
 }
 
 // step sweeps the records with these ids in one transaction. If it would make the first used key of the journal, it first notes in the facts that
-// there are such keys, and tries again: other programs look for them only then. A role without the right to insert into the table of used keys leaves all
-// texts.
+// there are such keys, and tries again: other programs look for them only then. s.moved are the rows for the table of used keys, so an error for a missing
+// right then is about that table. A role without the right to insert into the table of used keys leaves all texts.
 func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 	changed, unnoted, err := s.try(ctx, shelf, ids)
 	again := err == nil && unnoted
@@ -271,11 +273,12 @@ func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 	return err
 }
 
-// keepTexts makes the sweep leave all texts of records from now on, since this role has no right to replace them by used keys.
+// keepTexts makes this sweep leave all texts of records from now on: the role has no right to replace them by used keys, or one of those is in the way. With
+// KeepText of zero the limits of a prune take none.
 func (s *sweeping) keepTexts() { s.keepsTexts, s.l.KeepText = true, 0 }
 
 // noteUsed notes in the journal's facts that there are used keys, records without their text, before the first is made. If the database role may not
-// write facts, the sweep leaves all texts.
+// write facts, the sweep leaves all texts, and that is no error. uses is set if the note was made.
 func (s *sweeping) noteUsed(ctx context.Context) error {
 	_, err := s.j.fact(ctx, usedFact, nil, []byte{1})
 	if errors.Is(err, persist.ErrDenied) {
@@ -286,9 +289,10 @@ func (s *sweeping) noteUsed(ctx context.Context) error {
 	return err
 }
 
-// try sweeps the records with these ids in one transaction, except those that have changed and are no longer due, and those locked by others. shelf is the
-// kind of records. changed is the number of changed and deleted ones. unnoted means that it has rolled back: it would have made the first used key (the rest
-// of an erased record) of the journal, and the fact that the journal has such keys must be noted before.
+// try sweeps the records with these ids in one transaction, except those that have changed and are no longer due, and those locked by others. Reading them
+// again with a lock makes sure that they are still due. shelf is the kind of records. changed is the number of changed and deleted ones. unnoted means that it
+// has rolled back: it would have made the first used key (the rest of an erased record) of the journal, and the fact that the journal has such keys must be
+// noted before.
 func (s *sweeping) try(ctx context.Context, shelf shelf, ids []any) (changed int, unnoted bool, err error) {
 	c := condition{"id IN (" + Parameters(len(ids)) + ") AND " + isFinal, slices.Clone(ids)}
 	c.and(shelf.in.where, shelf.in.args...)
@@ -353,8 +357,9 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 }
 
 // change applies the limits of the sweep to the rows of a shelf (one kind of records), within the transaction, and returns the number of changed and deleted
-// ones. Limits.Sweep decides for each: whole means that the row goes, strip that it loses its answer or its texts. A damaged row, and one of a later
-// version, stays as it is. A used key (the rest of an erased record) goes into a table of its own, where the database has one, and its old row is deleted.
+// ones. head decodes all but the bodies. Limits.Sweep decides for each: whole means that the row goes, strip that it loses its answer or its texts. A damaged
+// row, and one of a later version, stays as it is. A used key (the rest of an erased record) goes into a table of its own, where the database has one, and its
+// old row is deleted.
 func (s *sweeping) change(ctx context.Context, tx *sql.Tx, shelf shelf, rows []Row) (changed int, err error) {
 	var drop []any
 	for i := range rows {
@@ -410,9 +415,9 @@ func (s *sweeping) remove(ctx context.Context, tx *sql.Tx, shelf shelf, ids []an
 }
 
 // strip applies the limits to a record that they change, and returns the statement that writes it into its row, without the row's id as its last argument.
-// text is its own KeepText, for a sweep that leaves all texts. Limits.Strip may drop the request alone, or the answer, or erase the names of the record. An
-// erased one becomes a used key (a few values without any text) if it can. The statement is empty if these move to the table of used keys: then the caller
-// deletes the row.
+// text is its own KeepText, for a sweep that leaves all texts. packs must be asked before Strip, since that takes away what it looks at. Limits.Strip may drop
+// the request alone, or the answer, or erase the names of the record. An erased one becomes a used key (a few values without any text) if it can. The statement
+// is empty if these move to the table of used keys: then the caller deletes the row.
 func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (statement string, args []any) {
 	wasErased, wireKey, packs := rec.Erased, rec.WireKey, usedkey.MayPack(rec)
 	if s.l.Strip(rec, s.l.Now, s.secret); s.keepsTexts {
@@ -437,7 +442,7 @@ func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (sta
 // was used. wireKey was its key on the wire, which tells how the key was spelled. If used keys have a table of their own, there is no statement, and the
 // row is noted in moved. The account's place has the hashes of the accounts around it, by which a listing finds the row.
 func (s *sweeping) pack(rec *persist.Record, row *Row, wireKey string) (statement string, args []any) {
-	rec.Revision++ // it is in the packed part
+	rec.Revision++ // it is in the packed part, as no column has it any more
 	var at any
 	if when, ever := rec.SweepAt(); ever {
 		at = nanoseconds(when)

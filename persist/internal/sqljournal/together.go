@@ -16,9 +16,9 @@ type Together interface {
 	WriteAll(ctx context.Context, conn *sql.Conn, begins, changes []*Row) (numbers map[string]sql.NullInt64, err error)
 }
 
-// ChangeColumns returns first the columns compared by WriteAll in a changed row, seq only if it is not null. Then,
-// from token on, come the columns set by it, needs only if it is not null, and intent likewise, with body then null. WriteAll leaves a row with a later
-// send_until as it is.
+// ChangeColumns returns the columns of a change for WriteAll, which makes many changes by one statement: first those compared with the stored row, seq only if
+// it is not null. Then, from token on, come the columns set by it, needs only if it is not null, and intent likewise: a new intent also sets body to null.
+// WriteAll leaves a row with a later send_until as it is.
 func ChangeColumns() []Column {
 	return []Column{
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"created", 'i'}, {"fingerprint", 'b'},
@@ -33,8 +33,8 @@ func (r *Row) ChangeFields() []any {
 }
 
 // writeAll returns the function that writes the rows of several calls of Begin, Update and Finish by one statement. That function reports for each
-// call whether its row was written: numbers has the tokens of the written rows, and the number (Seq) of each begun one. One that was not must be written
-// alone.
+// call whether its row was written: numbers has the tokens of the written rows, and the number (Seq) of each begun one. One that was not (its row was another
+// than expected) must be written alone, to find out why.
 func writeAll(d Together) func(context.Context, *sql.Conn, []*sharer) (func(*sharer) bool, error) {
 	return func(ctx context.Context, conn *sql.Conn, calls []*sharer) (func(*sharer) bool, error) {
 		var begins, changes []*Row
@@ -60,7 +60,8 @@ func writeAll(d Together) func(context.Context, *sql.Conn, []*sharer) (func(*sha
 }
 
 // getAll reads the records of several calls of Get by one statement. Each row has only an ID at first, and is filled. served reports whether the row of a
-// call was filled; one that was not must be read alone. Of several calls with one ID the first is served: no two callers may share a body.
+// call was filled; one that was not must be read alone. Of several calls with one ID only the first is served (so the loop goes backward): no two callers may
+// share a body.
 func (j *Journal) getAll(ctx context.Context, conn *sql.Conn, calls []*sharer) (served func(*sharer) bool, err error) {
 	var ids []any
 	waiting := make(map[string]*Row, len(calls))

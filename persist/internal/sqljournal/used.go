@@ -33,7 +33,7 @@ func packUsed(rec *persist.Record, wireKey, key string) []byte {
 }
 
 // unpackUsed decodes the row of a used key into an empty record. Key and account were erased: the record gets names made of the row's id, until
-// usedkey.Name puts the digests of the real ones in their place.
+// usedkey.Name puts the digests of the real ones in their place. Its time is kept as the time of a sweep; KeepKey is the distance from the end to that.
 // Error: persist.ErrCorrupt.
 func (r *Row) unpackUsed(rec *persist.Record) error {
 	if len(r.ID) != keyHash+accountHash || len(r.Progress) == 0 {
@@ -50,7 +50,8 @@ func (r *Row) unpackUsed(rec *persist.Record) error {
 	return nil
 }
 
-// usedID returns the ID in the place of the erased one of a used key, made of the id of its row. The unnamed account stays unnamed.
+// usedID returns the ID in the place of the erased one of a used key, made of the id of its row. The unnamed account ("") stays unnamed: it is found by its
+// hash.
 func usedID(id []byte) persist.ID {
 	made := persist.ID{Key: usedkey.Prefix + hex.EncodeToString(id[:keyHash])}
 	if unnamed := sha256.Sum256(nil); !bytes.Equal(id[keyHash:], unnamed[:accountHash]) {
@@ -71,8 +72,8 @@ func outerHashes(account string) (hashes []byte) {
 	return hashes
 }
 
-// nameFound gives a used key, the rest of an erased record, the digests of the key by which a listing has found it, and those of the query's account
-// if it is that one, or inside it: then the made name of its own account comes after them. row is the id of its row.
+// nameFound gives a used key, the rest of an erased record, the names that can be known: the digest of the key by which a listing has found it, and those of
+// the query's account if it is that one, or inside it: then the made name of its own account comes after them. row is the id of its row.
 func (l *listing) nameFound(row []byte, rec *persist.Record) {
 	if l.q.Key == "" || l.secret == nil {
 		return
@@ -104,8 +105,8 @@ func (l *listing) hasUnlisted(ctx context.Context) (bool, error) {
 	return l.j.hasUsed(ctx)
 }
 
-// keepUsed returns the first page of a listing without the used keys (the rests of erased records): they come at the end of a listing. If this page is the
-// only one, it keeps them in l.used for that, and none is left to read (unlisted); else they are read again.
+// keepUsed returns the first page of a listing without the used keys (the rests of erased records): they come at the end of a listing. l.over means that this
+// page is the last one. If this page is the only one, it keeps them in l.used for that, and none is left to read (unlisted); else they are read again.
 func (l *listing) keepUsed(page []Row) []Row {
 	rest := page[:0]
 	for i := range page {
@@ -121,7 +122,8 @@ func (l *listing) keepUsed(page []Row) []Row {
 	return rest
 }
 
-// nextUsed reads the next used keys that the listing selects, in the order of their ids. It sets over after the last ones.
+// nextUsed reads the next used keys that the listing selects, in the order of their ids. It sets over after the last ones. Those of one key are few and are
+// read as one; else it goes through the table in steps, since no index helps.
 func (l *listing) nextUsed(ctx context.Context) (page []Row, err error) {
 	c := l.selecting()
 	c.and("swept = 2")
@@ -160,8 +162,8 @@ func (j *Journal) hasUsed(ctx context.Context) (bool, error) {
 	return len(value) > 0, nil
 }
 
-// usedAfter reads the used keys that fulfil a condition among the next usedPage rows of their table behind an id (nil: the first). last is the last id of
-// these rows, and over is set at the end of the table.
+// usedAfter reads the used keys that fulfil a condition among the next usedPage rows of their table behind an id (nil: the first). last is the last id of these
+// rows, and over is set at the end of the table, where last is nil. So the work of one statement is bounded, however few rows fulfil the condition.
 func (j *Journal) usedAfter(ctx context.Context, after []byte, c condition) (page []Row, last []byte, over bool, err error) {
 	if after == nil {
 		after = []byte{}

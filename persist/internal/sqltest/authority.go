@@ -25,7 +25,7 @@ type Authority struct {
 	revoked []x509.RevocationListEntry
 }
 
-// NewAuthority returns an authority of a test's own. No other program trusts it.
+// NewAuthority returns a certificate authority of a test's own. No other program trusts it.
 func NewAuthority(t testing.TB) *Authority {
 	a := &Authority{t: t}
 	a.own = a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign})
@@ -37,7 +37,7 @@ func (a *Authority) Client(name string) *tls.Certificate {
 	return a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
-// Revoke enters a certificate in the list that WriteRevoked writes: a server that reads the list refuses the certificate.
+// Revoke enters a certificate in the list that WriteRevoked will write: a server that reads the list refuses the certificate.
 func (a *Authority) Revoke(cert *tls.Certificate) {
 	a.revoked = append(a.revoked, x509.RevocationListEntry{SerialNumber: cert.Leaf.SerialNumber, RevocationTime: time.Now().Add(-time.Minute)})
 }
@@ -73,7 +73,7 @@ func (a *Authority) WriteRevoked(dir string) {
 	a.write(dir, "revoked.pem", "X509 CRL", raw)
 }
 
-// sign returns a certificate with its key, signed by the authority, or by itself while there is none.
+// sign returns a certificate with its key, signed by the authority, or by itself while the authority has none: then it is the authority's.
 func (a *Authority) sign(template *x509.Certificate) *tls.Certificate {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -97,7 +97,7 @@ func (a *Authority) sign(template *x509.Certificate) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key, Leaf: leaf}
 }
 
-// write writes a file that the owner of its folder can read.
+// write writes a PEM file with one block. It belongs to the owner of its folder, often the database server, and only that user can read it.
 func (a *Authority) write(dir, name, kind string, raw []byte) {
 	a.t.Helper()
 	path := filepath.Join(dir, name)

@@ -40,8 +40,9 @@ func (e Engine) SQLTx(t *testing.T) OwnTx {
 	}
 }
 
-// BeginTx checks a Begin in a transaction of the caller's own, through a journal in clear (keys is empty) or one sealed with these keys, a letter for each:
-// nothing of a request is in clear there. The operation is sent once if the transaction is committed, and never if not. open opens a transaction.
+// BeginTx checks a Begin in a transaction of the caller's own, through a journal in clear (keys is empty) or one sealed (encrypted) with these keys, a letter
+// for each: then nothing of a request is in clear in the database. The key "undone" is rolled back, "done" is committed. The operation is sent once if the
+// transaction is committed, and never if not. open opens a transaction.
 func BeginTx(t *testing.T, e Engine, keys string, open func(t *testing.T) OwnTx) {
 	var sends atomic.Int32
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
@@ -114,7 +115,7 @@ func preparedSecret(t *testing.T, c *oncehttp.Client, url string, key oncehttp.K
 	return rec
 }
 
-// inClear reports whether a text stands unencrypted in a row of the journal.
+// inClear reports whether a text stands unencrypted in the row of the journal, which must have exactly one.
 func (e Engine) inClear(t *testing.T, text string) bool {
 	t.Helper()
 	rows, err := e.DB.Query("SELECT intent, body FROM " + e.Records)
@@ -136,8 +137,10 @@ func (e Engine) inClear(t *testing.T, text string) bool {
 	return found
 }
 
-// refusedTx checks begins in a transaction of the caller's own that must begin nothing: with a value that is no transaction (given), in a journal without
-// transactions, in one opened for reading, and after Close. open opens a transaction, which must go on after the error; below is the journal inside j.
+// refusedTx checks begins in a transaction of the caller's own that must begin nothing: with a value that is no transaction (given; nil stands for a right
+// one), in a journal without transactions, in one opened for reading, and after Close. open opens a transaction, which must go on after the error; below is the
+// journal inside j, and keys are the letters of the keys that j is sealed with. Each error must match ErrOutcomeUnknown, too, since nothing says whether the
+// key has an operation.
 func (e Engine) refusedTx(t *testing.T, below, j persist.Journal, keys string, open func(t *testing.T) OwnTx) {
 	check := func(name string, j persist.Journal, given any, want error, words string) {
 		t.Helper()

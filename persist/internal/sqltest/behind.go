@@ -15,7 +15,7 @@ const behindServed = 2000
 
 // ClaimBehind measures how a worker claims 64 records behind n others. These are due earlier, and are not for it: they have another region. It asks for the
 // due times, and claims only records with its own needs (the requirements on a client that sends them). copies makes n copies of the record that was begun
-// last, each with an id of its own.
+// last, each with an id of its own. The due times must have one group of its own records, and one of the others if there are any.
 func ClaimBehind(b *testing.B, n int, j interface {
 	persist.Journal
 	persist.Claimer

@@ -23,7 +23,8 @@ import (
 // BeginFunc begins a record in a transaction.
 type BeginFunc func(ctx context.Context, tx *sql.Tx, rec persist.Record) (persist.Record, bool, error)
 
-// orders makes a table of orders beside that of the journal, for the business rows that a program writes together with an operation, and returns its name.
+// orders makes a table of orders beside that of the journal, for the business rows that a program writes together with an operation, and returns its name. It
+// has the same schema or prefix as the journal's table e.Records.
 func (e Engine) orders(t testing.TB) string {
 	t.Helper()
 	table := strings.TrimSuffix(e.Records, "oncehttp_record")
@@ -92,8 +93,8 @@ func Transactions(t *testing.T, e Engine) {
 	}
 }
 
-// Held checks that a call beside an open transaction with the same key waits for one second at most. waited reports whether an error says "the bound
-// is over".
+// Held checks that a call beside an open transaction with the same key waits for about one second, the bound of the journal, and then fails. waited reports
+// whether an error says "the bound is over".
 func Held(t *testing.T, e Engine, waited func(error) bool) {
 	ctx, key := t.Context(), "held"
 	j := e.Open(t, e.Address, 30*time.Second)
@@ -142,8 +143,8 @@ func Held(t *testing.T, e Engine, waited func(error) bool) {
 	}
 }
 
-// goesOnBeside requires that many other records can be begun while a Begin of this key waits for an open transaction. waited says whether an error is
-// the one of a wait in vain.
+// goesOnBeside requires that many other records can be begun while a Begin of this key waits for an open transaction. waited says whether an error is the one
+// of a wait in vain. Five of them prove it.
 func goesOnBeside(t *testing.T, j persist.Journal, key string, waited func(error) bool) {
 	t.Helper()
 	waiting := make(chan error, 1)
@@ -179,7 +180,7 @@ func list(t testing.TB, j persist.Journal, account string) (all []persist.Record
 }
 
 // Order is the role of a child process that a test kills: in one transaction it begins the operation of key, a request to the URL target, and writes the
-// business row into the table orders. It prints "begun", or "committed" if commit is set, and waits to be killed.
+// business row into the table orders. With commit it also commits. It prints "begun", or "committed", and waits to be killed.
 func Order(ctx context.Context, db *sql.DB, orders string, begin BeginFunc, target, key string, commit bool) error {
 	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New()}) // Prepare writes nothing
 	if err != nil {
@@ -237,7 +238,7 @@ func (e *effects) of(key string) int {
 }
 
 // Killed kills child processes that write orders, before and after their commit, and then sends the operations left: one is sent if, and only if, its
-// order is there. args are those of the role "order", before target, key and "commit" or "hold".
+// order is there. args are the first arguments of a child in the role "order"; the table of orders, the target, the key and "commit" or "hold" follow.
 func Killed(t *testing.T, e Engine, args ...string) {
 	orders := e.orders(t)
 	api := &effects{n: map[string]int{}}
@@ -253,7 +254,7 @@ func Killed(t *testing.T, e Engine, args ...string) {
 	}
 }
 
-// writeAndKill starts a process with the role "order", and kills it as soon as it prints this word.
+// writeAndKill starts a child process with the role "order" and these arguments, and kills it as soon as it prints this word.
 func writeAndKill(t *testing.T, says string, args ...string) {
 	t.Helper()
 	cmd := Child(t.Context(), "order", args...)

@@ -41,9 +41,9 @@ type company struct {
 	sends      atomic.Int32
 }
 
-// Company lets clients of different Configs share a journal on a server, each with a connection of its own. It checks the rules of the facts in a record, of
-// the same request, of local settings, and of windows, keeping and pauses. opener is called for each test, and returns open: that opens a new journal, and
-// the next time the same one anew.
+// Company lets clients of different Configs share a journal on a server, each with a connection of its own. It checks which client's settings count: the rules
+// of the facts in a record, of the same request, of local settings, and of windows, keeping and pauses. opener is called for each test, and returns open: that
+// opens a new journal, and the next time the same one anew. A status of 0 breaks the connection; the last status is for all further requests.
 func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
 	for _, pair := range testrun.Some(slices.Concat(companyOfRecords(), companyOfRequests(), companyOfLocals(), companyOfTimes(), companyOfKeeping(), companyOfKeys(), companyOfReaders(), companyOfActs()), 3) {
 		t.Run(pair.name, func(t *testing.T) {
@@ -86,8 +86,9 @@ func (c *company) client(j persist.Journal, change func(*oncehttp.Config)) *once
 	return made
 }
 
-// judge runs one row of the tests of two clients on one journal: the first begins the operation, and the other acts on it. It compares the error of the
-// second step, the number of requests at the API and, if hold is set, the reason of the record's hold with the row.
+// judge runs one row of the tests of two clients on one journal: mostly the first client begins the operation, and the other acts on it. An unknown outcome of
+// the first step is part of many rows. It compares the error of the second step, the number of requests at the API and, if hold is set, the reason of the
+// record's hold with the row.
 func (p *companions) judge(c *company) {
 	c.Helper()
 	if err := p.begin(c); err != nil && !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
@@ -165,8 +166,8 @@ func theOther(c *company) *oncehttp.Client { return c.other }
 // enqueueOne enqueues the request by the first of the two clients.
 func enqueueOne(c *company) error { return c.one.Enqueue(c.request(), "k") }
 
-// resumed calls Resume until it runs the operation, and returns the operation's error. By the journal's clock the operation may be due only a moment
-// later.
+// resumed calls Resume until it runs the operation, and returns the operation's error (nil: success). By the journal's clock the operation may be due only a
+// moment later.
 func resumed(ctx context.Context, client *oncehttp.Client) error {
 	for range 1000 {
 		for _, err := range client.Resume(ctx) {
@@ -187,8 +188,9 @@ func ofShop(change func(*profile.Profile)) func(*oncehttp.Config) {
 }
 
 // companyOfRecords returns tests of two clients on one journal whose profiles (the rules of an API) read the same answer differently. The profile in the
-// record must decide. In each row, one and other change the two Configs, statuses are the API's answers in order (0: it breaks the connection), begin and
-// act are the two steps, want are the errors of act (none: success), sends counts the requests at the API, and hold is the reason of a hold at the end.
+// record, the first client's, must decide: where the other reads an answer differently, the operation is held. In each row, one and other change the two
+// Configs, statuses are the API's answers in order (0: it breaks the connection), begin and act are the two steps, want are the errors of act (none: success),
+// sends counts the requests at the API, and hold is the reason of a hold at the end.
 func companyOfRecords() []companions {
 	unknown := []error{oncehttp.ErrOutcomeUnknown}
 	done := ofShop(func(p *profile.Profile) { p.AlreadyDone = []profile.Matcher{{Status: []int{409}, Pointer: "/done"}} })
@@ -214,7 +216,7 @@ func companyOfRecords() []companions {
 
 // companyOfRequests returns tests of two clients on one journal that judge differently whether two requests are the same. In each row, one and other change
 // the two Configs, statuses are the API's answers in order (0: it breaks the connection), begin and act are the two steps, want are the errors of act (none:
-// success), and sends counts the requests at the API.
+// success), and sends counts the requests at the API: 1 means that the second step sent nothing, since it may be another request.
 func companyOfRequests() []companions {
 	secret := func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"n"} }
 	ofBody := func(cfg *oncehttp.Config) { cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/order") }
@@ -264,7 +266,7 @@ func (unreachable) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // companyOfLocals returns tests of two clients on one journal about settings that one of them has for itself, such as a limiter: if the other client cannot
 // send for that reason, the record must stay as it was. In each row, one and other change the two Configs, statuses are the API's answers, begin and act are
-// the two steps, and sends counts the requests at the API.
+// the two steps, and sends counts the requests at the API. The client that can send does so at the end.
 func companyOfLocals() []companions {
 	local := func(c *company) error {
 		_ = resumed(c.Context(), c.other) // it cannot
@@ -290,8 +292,8 @@ func limitedBy(l oncehttp.Limiter) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.Limiter = func(string) oncehttp.Limiter { return l } }
 }
 
-// takenOver lets the other client send the operation while the limiter of the first one waits, which has given its lease back. The first one must get the
-// recorded answer.
+// takenOver lets the other client send the operation while the limiter of the first one makes it wait: during the wait it gives its lease (the right to send)
+// back. The first one must get the recorded answer.
 func takenOver(c *company, waits gate) error {
 	first := make(chan error, 1)
 	go func() { first <- doOne(c) }()

@@ -16,7 +16,8 @@ import (
 
 // companyOfKeys returns tests of two clients on one journal that find different keys in a request, or write the same key differently. In each row, one and
 // other change the two Configs, statuses are the API's answers in order (0: it breaks the connection), begin and act are the two steps, want are the errors
-// of act (none: success), and sends counts the requests at the API.
+// of act (none: success), and sends counts the requests at the API. With another key in the request (sends: 1) the second client must not send while the
+// first's outcome is unknown. A key written differently (sends: 2) is sent again as the record has it.
 func companyOfKeys() []companions {
 	pointer := func(p string) func(*oncehttp.Config) {
 		return func(cfg *oncehttp.Config) { cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), p) }
@@ -38,7 +39,8 @@ func companyOfKeys() []companions {
 
 // companyOfReaders returns tests of two clients on one journal, one of which cannot read or compare the other's record. In each row, one and other change
 // the two Configs, statuses are the API's answers in order (0: it breaks the connection), begin and act are the two steps, want are the errors of act, and
-// sends counts the requests at the API. A recipe in a record says how two requests are compared.
+// sends counts the requests at the API. A recipe in a record says how two requests are compared. "Of a later build" is what a newer version of this module
+// might write.
 func companyOfReaders() []companions {
 	unclear := []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrConfig}
 	compared := func(cfg *oncehttp.Config) {
@@ -98,9 +100,10 @@ func ofTenants(name, header string, one, other func(*oncehttp.Config)) companion
 	}
 }
 
-// companyOfActs returns tests of two clients on one journal about their lookups at the API before an operation is held or ended, and about its end. In each
-// row, one and other change the two Configs, statuses are the API's answers in order, begin and act are the two steps, want are the errors of act (none:
-// success), sends counts the requests at the API, hold is the reason of a hold at the end, and slowly lets the first answer wait until its client has left.
+// companyOfActs returns tests of two clients on one journal about their lookups at the API (Reconcile, AskFirst) before an operation is held or ended, and
+// about its end. In each row, one and other change the two Configs, statuses are the API's answers in order, begin and act are the two steps, want are the
+// errors of act (none: success), sends counts the requests at the API, hold is the reason of a hold at the end, and slowly lets the first answer wait until its
+// client has left.
 func companyOfActs() []companions {
 	held := []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrHeld}
 	created := []int{http.StatusCreated}

@@ -23,7 +23,7 @@ func began(ago time.Duration, change func(*persist.Record)) func(*company) error
 }
 
 // write writes the operation of the first client into the journal, as if it was begun and sent this long ago, and returns the record. change, unless it is
-// nil, adjusts the record first. It is an error if a record stands there already.
+// nil, adjusts the record first. It is an error if the operation has a record already.
 func (c *company) write(ago time.Duration, change func(*persist.Record)) (persist.Record, error) {
 	rec, err := c.one.Prepare(c.request(), "k")
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *company) write(ago time.Duration, change func(*persist.Record)) (persis
 	return standing, err
 }
 
-// endedAgo returns a function that writes an operation of the first client with a success. Its begin was ago before now.
+// endedAgo returns a function that writes an operation of the first client with a success. It began this long ago, and ended a second later.
 func endedAgo(ago time.Duration) func(*company) error {
 	return func(c *company) error {
 		rec, err := c.write(ago, nil)
@@ -55,7 +55,8 @@ func endedAgo(ago time.Duration) func(*company) error {
 	}
 }
 
-// sweptByOther lets the other client sweep, and then the first one repeat its call: its answer must be kept for the longer time.
+// sweptByOther lets the other client sweep, and then the first one repeat its call: the first client's times of keeping decide whether the answer is still
+// there.
 func sweptByOther(c *company) error {
 	if _, err := c.other.Sweep(c.Context()); err != nil {
 		c.Error(err)
@@ -63,7 +64,7 @@ func sweptByOther(c *company) error {
 	return doOne(c)
 }
 
-// keeping returns a change of a Config: for how long the client keeps answers and keys. Zero is the default, and a negative time is not at all.
+// keeping returns a change of a Config: for how long the client keeps answers and keys. Zero is the default, and a negative time means "not at all".
 func keeping(answer, key time.Duration) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.KeepAnswer, cfg.KeepKey = answer, key }
 }
