@@ -79,7 +79,8 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 }
 
 // pruneUsed removes the used keys (records without their text, swept = 2) whose time is over by the limits of a prune. Those that the journal keeps for ever
-// have no sweep_at, and the index of sweeps lacks them, so it goes through the used keys by their ids.
+// have no sweep_at, and the index of sweeps lacks them, so it goes through the used keys by their ids, a page at a time. hasUsed spares it that if the journal
+// has none.
 func (s *sweeping) pruneUsed(ctx context.Context) error {
 	if has, err := s.j.hasUsed(ctx); err != nil || !has {
 		return err
@@ -106,8 +107,8 @@ func (s *sweeping) pruneUsed(ctx context.Context) error {
 }
 
 // steps sweeps the records with the ids in due in several transactions, until Limits.Max is reached. If one takes too long, or waits too long for others,
-// the next have fewer records: fewer, shared by all sweeps of the journal, is by how many, and shrinks again. A shelf is a kind of records with a condition
-// of its own for being due.
+// the next have fewer records: fewer, shared by all sweeps of the journal, is by how many, and shrinks again after steps that work. A shelf is a kind of
+// records with a condition of its own for being due.
 func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
 	fewer := &s.j.sweepsFewer
 	for len(due) > 0 && s.total < s.l.Max {

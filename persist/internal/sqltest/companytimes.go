@@ -110,9 +110,10 @@ func companyOfKeeping() []companions {
 	}
 }
 
-// companyOfTimes returns tests of two clients on one journal with different windows (the time for which the API knows a key), and tests of a send
-// that is in progress or too late. In each row, one and other change the two Configs, statuses are the API's answers, begin and act are the two steps, want
-// are the errors of act (none: success), sends counts the requests at the API, and hold is the reason of a hold at the end.
+// companyOfTimes returns tests of two clients on one journal with different windows (the time for which the API knows a key; the shorter of the record's and
+// the client's own counts, and an operation beyond it is held), and tests of a send that is in progress or too late. In each row, one and other change the two
+// Configs, statuses are the API's answers, begin and act are the two steps, want are the errors of act (none: success), sends counts the requests at the API,
+// and hold is the reason of a hold at the end.
 func companyOfTimes() []companions {
 	unknown := []error{oncehttp.ErrOutcomeUnknown}
 	held := append(unknown, oncehttp.ErrHeld)
@@ -160,14 +161,15 @@ func companyOfTimes() []companions {
 	}
 }
 
-// pausing returns a change of a client's settings: its pauses between two tries of an operation are d at most.
+// pausing returns a change of a client's settings: its pauses between two tries of an operation are d at most (MinDelay, the least, is a millisecond).
 func pausing(d time.Duration) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) {
 		cfg.Retry.MaxDelay, cfg.Retry.MaxPause, cfg.Retry.MinDelay = d, d, time.Millisecond
 	}
 }
 
-// triedInVain lets the other client try the operation once, without success. It must be due again after this pause, of which up to a half is random.
+// triedInVain lets the other client try the operation once, without success. It must be due again after this pause, of which up to a half is random. Only for a
+// long pause can the test tell whether it is too short.
 func triedInVain(pause time.Duration) func(*company) error {
 	return func(c *company) error {
 		if err := resumed(c.Context(), c.other); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
@@ -181,7 +183,8 @@ func triedInVain(pause time.Duration) func(*company) error {
 	}
 }
 
-// found changes a Config: the client's API is the shop, with a lookup that finds each effect within a minute.
+// found changes a Config: the client's API is the shop, with a lookup by reference (a field of the order) that finds each effect within a minute after the
+// send.
 func found(cfg *oncehttp.Config) {
 	ofShop(func(p *profile.Profile) {
 		p.Reference = &profile.Reference{
@@ -190,8 +193,8 @@ func found(cfg *oncehttp.Config) {
 	})(cfg)
 }
 
-// rekeyed lets the other client begin the operation anew under another key, as it sees it, and give up soon. It must not ask the API before the last
-// send of the first client can be over.
+// rekeyed lets the other client begin the operation anew under another key, as it sees it, and give up soon. It must not ask the API before the last send of
+// the first client can be over (SendUntil), and its effect can be found (a minute later).
 func rekeyed(c *company) error {
 	ctx, cancel := context.WithTimeout(c.Context(), 300*time.Millisecond)
 	defer cancel()

@@ -18,8 +18,9 @@ type Counted struct {
 	Index    string             // that of the unfinished records
 }
 
-// CountByIndex checks by the server's plan that Count reads the index of unfinished records only, with and without statistics about the table. c has the
-// query, the index, and the statements that copy the only row (Multiply) and make statistics (Analyze).
+// CountByIndex checks by the server's plan that Count reads the index of unfinished records only, without and then with statistics about the table. "Seq Scan"
+// and " ALL " are how the two engines' plans name a scan of the table. c has the query, the index, and the statements that copy the only row (Multiply) and
+// make statistics (Analyze).
 func CountByIndex(t *testing.T, e Engine, c Counted) {
 	j := e.Open(t, e.Address, time.Minute)
 	ended(t, j, Record("a", "ended"))
@@ -62,8 +63,8 @@ func unfinished(t testing.TB, j persist.Journal, n int) {
 	}
 }
 
-// CountBeside measures Count in a table with many final records. The table is filled with copies of one pending record; the statement finish ends the
-// number final of them, and open stay.
+// CountBeside measures Count in a table with many final records. The table is filled with copies of one pending record; the statement finish ends the number
+// final of them, and open stay, beside the first record.
 func CountBeside(b *testing.B, e Engine, c Counted, finish string, final, open int) {
 	j := e.Open(b, e.Address, time.Minute)
 	begun(j, Record("a", "pending"))

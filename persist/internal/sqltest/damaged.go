@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Damaged damages one row of several. The others must be claimed and read all the same, every time. A call that meets the damaged row alone must
-// return an error about it.
+// Damaged damages one row of several. The others must be claimed and read all the same, every time. A call that meets the damaged row alone must return an
+// error about it. The first claim leases that row, too, so the test ends this lease before the second claim.
 func Damaged(t *testing.T, e Engine) {
 	j := e.Open(t, e.Address, 30*time.Second)
 	claimer, ok := persist.As[persist.Claimer](j)

@@ -54,8 +54,9 @@ type fleet struct {
 	waking  sync.WaitGroup // frozen workers
 }
 
-// Test runs several worker processes on one journal, with kills and faults, and checks the requests to the API: every committed order took effect
-// once, and none that was rolled back did.
+// Test runs several worker processes on one journal, with kills and faults (none with Calm), and checks the requests to the API: every committed order took
+// effect once, and none that was rolled back did. Begin is nil for a journal without transactions of the caller's own; Restart, if not nil, restarts the server
+// at half time.
 func (f Fleet) Test(t *testing.T) {
 	run := &fleet{Fleet: f, t: t, random: rand.New(rand.NewPCG(f.Seed, 0))}
 	if f.Begin != nil {
@@ -82,7 +83,7 @@ func (f Fleet) Test(t *testing.T) {
 	run.judge()
 }
 
-// serve starts the API of the test, with faults unless Calm is set.
+// serve starts the API of the test, with faults unless Calm is set. Each of its effects takes answerDelay, so that workers are killed in the middle of sends.
 func (f *fleet) serve() {
 	config := mockserver.Config{Seed: f.Seed, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(answerDelay)
@@ -139,7 +140,8 @@ func orderKey(i int) string { return fmt.Sprintf("order-%05d", i) }
 // rolledBack reports whether the test rolls the transaction of the i-th order back: every tenth, none of which may be sent.
 func rolledBack(i int) bool { return i%10 == 9 }
 
-// order writes one order. A failed transaction is made again with the same key, also if nobody knows whether its commit took effect.
+// order writes one order. A failed transaction is made again with the same key, also if nobody knows whether its commit took effect. After a minute it returns
+// the last error.
 func (f *fleet) order(client *oncehttp.Client, i int) error {
 	req, err := http.NewRequest("POST", f.api.URL()+"/payments", bytes.NewReader([]byte(`{"reference":"`+orderKey(i)+`"}`)))
 	if err != nil {
@@ -175,7 +177,8 @@ func (f *fleet) enqueueOne(client *oncehttp.Client, req *http.Request, key strin
 	return err
 }
 
-// write writes the row of one order and its operation in one transaction, and commits it or, with back, rolls it back.
+// write writes the row of one order and its operation in one transaction, and commits it or, with back, rolls it back. An operation that is there already, from
+// an earlier try, is no error if its request is the same.
 func (f *fleet) write(rec persist.Record, back bool) error {
 	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
 	defer cancel()
@@ -225,7 +228,7 @@ func (f *fleet) unfinished() (n int, err error) {
 	return n, nil
 }
 
-// committed returns the keys of the orders whose transaction was committed.
+// committed returns the keys of the orders whose transaction was committed, or, without transactions, whose Enqueue has succeeded.
 func (f *fleet) committed() map[string]bool {
 	committed := map[string]bool{}
 	if f.Begin == nil {
@@ -251,7 +254,7 @@ func (f *fleet) committed() map[string]bool {
 }
 
 // judge compares the committed orders with the effects that the API has counted (its ledger): each has one, and an order rolled back has neither an effect
-// nor a send (a ghost).
+// nor a send (a ghost). The number of all effects must agree, too, so that no effect has an unknown key.
 func (f *fleet) judge() {
 	committed := f.committed()
 	ledger, lost, duplicates, ghosts, want := f.api.Ledger().Snapshot(), 0, 0, 0, 0
@@ -281,7 +284,7 @@ func (f *fleet) judge() {
 }
 
 // judgeSends checks the requests that reached the API. A calm test has at most one in a hundred more than effects, and no broken rule. In a test with
-// faults some workers must have been killed and some frozen, and the rules about keys and bytes must hold.
+// faults some workers must have been killed and some frozen, and the rules about keys and bytes must hold. Which worker is harmed is random, by the seed.
 func (f *fleet) judgeSends(ledger mockserver.Snapshot) {
 	if f.Calm {
 		if float64(ledger.Sends) > 1.01*float64(ledger.Effects) {

@@ -15,7 +15,8 @@ import (
 // fleetWorkers is how many processes work.
 const fleetWorkers = 4
 
-// Work is the role of a worker process: it runs the journal until the end of its standard input. While the database is down, it waits for it.
+// Work is the role of a worker process: it runs the journal until the end of its standard input. While the database is down, it tries again: for 30 seconds at
+// the start, without an end later. calmFleet in the environment stands for a test without faults, where a longer lease avoids second sends.
 func Work(ctx context.Context, open func(context.Context) (persist.Journal, error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -71,7 +72,7 @@ type worker struct {
 	stdin io.Closer
 }
 
-// start starts a worker process at a place in the list of workers.
+// start starts a worker process at a place in the list of workers, by which strike finds it.
 func (f *fleet) start(at int) {
 	cmd := Child(f.t.Context(), "fleet", f.Worker...)
 	cmd.Stderr = os.Stderr
@@ -89,7 +90,8 @@ func (f *fleet) start(at int) {
 	f.workers[at] = &worker{Cmd: cmd, stdin: stdin}
 }
 
-// strike harms a random worker process: it kills it and starts another one, or freezes it for some time. waking waits for the frozen ones.
+// strike harms a random worker process: it kills it and starts another one, or freezes it for some time. waking counts the frozen ones, so that the test can
+// wait for their wake.
 func (f *fleet) strike() {
 	at := f.random.IntN(fleetWorkers)
 	frozen := time.Duration(f.random.IntN(5000)) * time.Millisecond // some longer than a lease
@@ -114,7 +116,7 @@ func (f *fleet) strike() {
 	})
 }
 
-// stop tells the workers to stop, and waits for them.
+// stop tells the workers to stop, by closing their input, and waits for them.
 func (f *fleet) stop() {
 	for _, w := range f.workers {
 		_ = w.stdin.Close()

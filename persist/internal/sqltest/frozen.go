@@ -17,7 +17,7 @@ import (
 )
 
 // Frozen stops a worker process in the middle of a send, for longer than its lease, and continues it after another one has taken over. The API must
-// get one duplicate under the same key, and the late write of the first worker must change nothing. args are those of the role "fleet".
+// get one duplicate under the same key, and the late write of the first worker must change nothing. args are the arguments of a child in the role "fleet".
 func Frozen(t *testing.T, e Engine, args []string) {
 	api := newStuckAPI(t)
 	client := enqueued(t, e, api.url)

@@ -41,7 +41,7 @@ func Gathered(t *testing.T, e Engine) {
 }
 
 // gatheredGets reads records at the same time, so that the calls share a statement: each record once, the first one many times, and some that do not
-// exist.
+// exist. It overwrites each body read: if two callers shared one, the other would find it changed.
 func gatheredGets(t *testing.T, j persist.Journal, records []persist.Record) {
 	errs := atOnce(3*len(records), func(i int) error {
 		at := i % len(records)
@@ -110,8 +110,8 @@ const (
 	placeLocked        // locked by another transaction, until all others have ended
 )
 
-// gatheredChanges finishes records at the same time, so that the calls share a statement. Some are stale or absent, and one is locked by another
-// transaction until the others have ended: none of these may harm the rest.
+// gatheredChanges finishes records at the same time, so that the calls share a statement. Some (at placeStale, placeAbsent and placeOther) have another
+// revision, key or fingerprint than the stored record, and one is locked by another transaction until the others have ended: none of these may harm the rest.
 func gatheredChanges(t *testing.T, e Engine, j persist.Journal, records []persist.Record) {
 	changed := make([]persist.Record, len(records))
 	for i, rec := range records {
@@ -142,7 +142,8 @@ func gatheredChanges(t *testing.T, e Engine, j persist.Journal, records []persis
 }
 
 // finishAtOnce finishes all records at once, the one at placeTwice twice, and returns their errors; again is that of the
-// second Finish. The row of the one at placeLocked is locked until all others have ended: these are as many as the records, since one is finished twice.
+// second Finish. placeTwice and placeLocked are indexes into changed. The row of the one at placeLocked is locked until all others have ended: these are as
+// many as the records, since one is finished twice.
 func finishAtOnce(t *testing.T, e Engine, j persist.Journal, changed []persist.Record) (errs []error, again error) {
 	tx := e.begin(t, 0)
 	row := tx.QueryRow("SELECT revision FROM "+e.Records+" WHERE seq = "+fmt.Sprint(changed[placeLocked].Seq)+" FOR UPDATE", nil...)
@@ -213,8 +214,8 @@ func GatheredOutages(t *testing.T, engine func(t *testing.T) Engine) {
 	}
 }
 
-// lifeOf begins, changes and finishes a record. If a call's error says "nothing was
-// written", as after a fault at a new connection, the call is made once more.
+// lifeOf begins, changes and finishes a record. If a call's error says "nothing was written" (it is not ErrUncertain), as after a fault at a new connection,
+// the call is made once more.
 func lifeOf(j persist.Journal, rec persist.Record) error {
 	ctx := context.Background()
 	twice := func(what string, call func() error) error {

@@ -39,8 +39,8 @@ type Grants struct {
 	Never map[string][]string
 }
 
-// Granted checks the database rights that docs/journals.md names. After the owner has written the facts, a producer begins and enqueues, a worker
-// sends and sweeps, a reader lists, and none of them can do more.
+// Granted checks the database rights that docs/journals.md names. After the owner has written the facts (named values beside the records; before that a
+// producer is refused), a producer begins and enqueues, a worker sends and sweeps, a reader lists, and none of them can do more.
 func Granted(t *testing.T, g Grants) {
 	users := map[string]string{}
 	for _, role := range []string{"producer", "worker", "reader"} {
@@ -93,8 +93,8 @@ func Granted(t *testing.T, g Grants) {
 	g.uses(t, users, api.URL)
 }
 
-// uses checks the rights of three database users on used keys (the rest of erased records). The worker removes the texts of the two ended records, the
-// reader lists the used keys that stay, the producer's Enqueue meets one, and the worker removes them at last. No request is sent.
+// uses checks the rights of three database users on used keys (the rest of erased records). By a sweep in the far future, the worker removes the texts of the
+// two ended records, the reader lists the used keys that stay, the producer's Enqueue meets one, and the worker removes them at last. No request is sent.
 func (g Grants) uses(t *testing.T, users map[string]string, api string) {
 	t.Helper()
 	worker, later := g.Open(t, users["worker"], false), time.Now().Add(1e4*time.Hour)
@@ -128,7 +128,8 @@ func (g Grants) uses(t *testing.T, users map[string]string, api string) {
 }
 
 // refuses requires that the server denies each role the statements that it must not run (g.Never: by role, and under "" those for all). users has the URL of
-// each role's database. Who can write must not give records a number below 1, which no listing looks for.
+// each role's database. g.Denied and g.Numbered recognise the server's errors. Who can write must not give records a number below 1, which no listing looks
+// for.
 func (g Grants) refuses(t *testing.T, users map[string]string) {
 	t.Helper()
 	for role, url := range users {
@@ -168,7 +169,7 @@ func (g Grants) statements(t *testing.T, role string) (statements []string) {
 	return statements
 }
 
-// grantedClient returns a client on a journal, which is closed with the test.
+// grantedClient returns a client on a journal, which keeps no texts of ended records (KeepText) and is closed with the test.
 func grantedClient(t *testing.T, j persist.Journal) *oncehttp.Client {
 	t.Helper()
 	c, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback(), KeepText: -1})
@@ -179,8 +180,8 @@ func grantedClient(t *testing.T, j persist.Journal) *oncehttp.Client {
 	return c
 }
 
-// produce enqueues an operation, and begins one in a transaction, with the rights of a producer alone. It does each twice, as a caller after a lost
-// answer.
+// produce enqueues an operation, and begins one in a transaction, with the rights of a producer alone. It does each twice, as a caller after a lost answer. The
+// last Begin is one without a journal, by the package's own function.
 func (g Grants) produce(t *testing.T, url, api string) {
 	t.Helper()
 	j, own := g.Open(t, url, false), g.DB(t, url)

@@ -30,7 +30,7 @@ const (
 var callingProcesses = testrun.N(2, 6)
 
 // Call is the role of a process of KilledCallers: it calls Do for one key after another, and prints each answer as soon as it has it.
-// It ends with the first error. name begins its keys.
+// Several callers do so at the same time. It ends with the first error. Its keys begin with name, so that no other process has them.
 func Call(ctx context.Context, url, name string, open func(context.Context) (persist.Journal, error)) error {
 	j, err := open(ctx)
 	if err != nil {
@@ -57,8 +57,8 @@ func Call(ctx context.Context, url, name string, open func(context.Context) (per
 	return <-failed
 }
 
-// pay makes one payment. It repeats payOnce under the same key after an unknown outcome, or when nothing was sent: at a slow server the short lease
-// may end.
+// pay makes one payment. It repeats payOnce under the same key after an unknown outcome, or when nothing was sent: at a slow server the short lease may end
+// during the call.
 func pay(client *oncehttp.Client, url, key string) (answer string, err error) {
 	for range 20 {
 		answer, err = payOnce(client, url, key)
@@ -122,9 +122,9 @@ func (a *decliningAPI) sent() map[string]int {
 }
 
 // KilledCallers kills processes that call Do, some of them between giving an answer (told, to a caller) and recording it. Each key sent to the API must have
-// a record. An answer that was not recorded must be found again by its key, and only such keys may be sent again. A declined call must be recorded before it
-// is told: sent again, it would be paid. Fleet.Worker has the arguments of the role
-// "caller", which follow the URL of the API and the beginning of the keys.
+// a record. An answer that was not recorded must be found again by its key, and only such keys may be sent again. A declined call must be recorded before it is
+// told: the API has forgotten it, so sent again, it would be paid. early counts answers told before they were recorded; at least one must be met. Fleet.Worker
+// has the arguments of the role "caller", which follow the URL of the API and the beginning of the keys.
 func KilledCallers(t *testing.T, f Fleet) {
 	api := &decliningAPI{sends: map[string]int{}, paid: map[string]string{}}
 	server := httptest.NewServer(api)
@@ -227,7 +227,7 @@ func resumeAll(t *testing.T, client *oncehttp.Client) {
 	}
 }
 
-// judgeCallers compares the answers that callers got, and the records, with the effects that the API has counted.
+// judgeCallers compares the answers that callers got, and the records, with the effects that the API has counted. A key without a payment there was declined.
 func judgeCallers(t *testing.T, api *decliningAPI, told map[string]string, records map[string]persist.Record) {
 	for key, rec := range records {
 		if rec.State != persist.StateConfirmed || rec.Answer == nil {

@@ -32,7 +32,7 @@ var deliverySteps = []string{
 	"after the mark inside", "after the row inside", "after the row", "before the mark", "after the mark",
 }
 
-// dieAt kills this process, as kill -9 does, if step is the one at which it has to die (mine).
+// dieAt kills this process, as kill -9 does, if step is the one at which it has to die (mine). It never returns then.
 func dieAt(step, mine string) {
 	if step != mine {
 		return
@@ -120,7 +120,8 @@ func (d *Deliverer) client(account, way, step string) (*oncehttp.Client, error) 
 }
 
 // write writes the result of an operation into a table of the program, as a consumer of results does. way says whether the result is marked as
-// delivered in the same transaction. The process kills itself if it comes to this step.
+// delivered in the same transaction: then a result that is already marked gets no row. d.Rows, if not nil, replaces the SQL table for a journal without
+// transactions. The process kills itself when it comes to step.
 func (d *Deliverer) write(ctx context.Context, rec persist.Record, account, way, step string) error {
 	if d.Rows != nil {
 		return d.Rows.Write(ctx, account+" "+rec.State.String())
@@ -146,7 +147,7 @@ func (d *Deliverer) write(ctx context.Context, rec persist.Record, account, way,
 	return tx.Commit()
 }
 
-// Deliver is the role of a process of KilledDeliveries: it enqueues an operation and runs the journal until it dies at a step. args
+// Deliver is the role of a process of KilledDeliveries: it enqueues an operation and runs the journal until it dies at a step; to live on is an error. args
 // are the URL of the API, the account, the way and the step.
 func (d *Deliverer) Deliver(ctx context.Context, args []string) error {
 	client, err := d.client(args[1], args[2], args[3])
@@ -163,7 +164,7 @@ func (d *Deliverer) Deliver(ctx context.Context, args []string) error {
 	dieAt("after the Enqueue", args[3])
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()
-	if strings.HasSuffix(args[3], "the take") { // a Run takes the results of others only
+	if strings.HasSuffix(args[3], "the take") { // a Run takes (by Postpone) only results of operations that another call has ended, so end it first
 		rec, err := client.Lookup(ctx, "k")
 		for ; err == nil && !rec.State.Final(); rec, err = client.Lookup(ctx, "k") {
 			for _, err := range client.Resume(ctx) {
@@ -186,8 +187,8 @@ type killing struct{ way, step string }
 // not mix.
 func (k killing) account() string { return k.way + " " + k.step }
 
-// most returns the largest allowed number of rows for one result: 2 if the process died after the row and before a mark outside the row's transaction,
-// else 1.
+// most returns the largest allowed number of rows for one result: 2 if the process may have died after the row and before a mark outside the row's transaction
+// (the next process writes it again), else 1.
 func (k killing) most() int {
 	if k.way == markedAfter && slices.Index(deliverySteps, k.step) >= slices.Index(deliverySteps, "after the row") && k.step != "after the mark" {
 		return 2
@@ -196,8 +197,8 @@ func (k killing) most() int {
 }
 
 // killings returns the child processes of the test: each delivers a result and is killed at one step, and marks the result inside its own transaction
-// or after it (its way). A step inside the transaction needs the first way, and rows without transactions (d.Rows) the second. A short test run has one
-// process for each step; a whole one has all that make sense.
+// or after it (its way). A step inside the transaction needs the first way, and rows without transactions (d.Rows) the second. A short test run has one process
+// for each step, in one of the ways by turns; a whole one has all that make sense.
 func (d *Deliverer) killings() (all []killing) {
 	for i, step := range deliverySteps {
 		ways := []string{markedInside, markedAfter}
@@ -229,15 +230,15 @@ func (e Engine) deliveries(t testing.TB) string {
 }
 
 // KilledDeliveries kills processes at each step of the delivery of a result to OnResult. The next process must deliver it at least once, and exactly
-// once if the row and the mark are written in one transaction. The operation is sent once. args are those of the role "deliverer", before the table
-// and the arguments of Deliver.
+// once if the row and the mark are written in one transaction. The operation is sent once. args are the first arguments of a child in the role "deliverer"; the
+// table and the arguments of Deliver follow.
 func KilledDeliveries(t *testing.T, e Engine, args ...string) {
 	d := &Deliverer{Journal: e.Open(t, e.Address, 15*time.Second), DB: e.DB, Mark: e.MarkDelivered, Table: e.deliveries(t)}
 	d.KillAll(t, append(args, d.Table)...)
 }
 
 // KillAll runs the test KilledDeliveries: processes are killed during the delivery of a result, and this deliverer is the process after each. args
-// are the arguments of the role "deliverer" before those of Deliver.
+// are the first arguments of a child in the role "deliverer"; those of Deliver follow. Four children run at a time.
 func (d *Deliverer) KillAll(t *testing.T, args ...string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
 	defer server.Close()

@@ -10,8 +10,8 @@ import (
 )
 
 // LateUncertain lets the statement of a Begin reach the server late: the Begin has ended with ErrUncertain, another one has begun the record, and it
-// was forgotten. Either the Forget must refuse, or the late statement must not create the record again. A try on a machine that is too slow for this order
-// is made again.
+// was forgotten. Either the Forget must refuse, or the late statement must not create the record again. A try on a machine that is too slow for this order is
+// made again, later with a longer limit of the calls.
 func LateUncertain(t *testing.T, e Engine) {
 	proxy := NewProxy(t, e.Address)
 	direct := e.Open(t, e.Address, time.Minute)
@@ -31,7 +31,8 @@ func LateUncertain(t *testing.T, e Engine) {
 }
 
 // lateUncertain makes one try of LateUncertain: the proxy passes a statement of j on after the time byFar, and direct has a way without the proxy. It
-// returns false, with the error of the Begin, if the machine was too slow for it.
+// returns false, with the error of the Begin, if the machine was too slow for it. Name in the account of the first Begin makes it a record of its own; it only
+// warms a connection.
 func lateUncertain(t *testing.T, proxy *Proxy, direct, j persist.Journal, rec persist.Record, byFar time.Duration) (bool, error) {
 	if _, _, err := j.Begin(t.Context(), Record("warm", Name())); err != nil {
 		return false, err

@@ -31,8 +31,8 @@ func LateDown(t *testing.T, engine func(t *testing.T) Engine) {
 	}
 }
 
-// lateDown takes the database away for a second just when n answers arrive. Each caller must get its answer, a new Begin must fail fast, and all
-// records must have their ends once the database is back.
+// lateDown takes the database away for a second just when n answers arrive. Each caller must get its answer, a new Begin must fail fast, and all records must
+// have their ends once the database is back. The API holds its answers until the database is away; a request that comes after that is answered at once.
 func lateDown(t *testing.T, e Engine, n int) {
 	arrived, answer := make(chan struct{}), make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -12,7 +12,7 @@ import (
 
 // Locked tests the renewal of leases while another transaction locks records: one record by a Begin of its key ("again"), as after a lost commit, and one by
 // another lock. Free records are renewed, locked ones are not lost, and those of another process ("lost") are not renewed. An engine may renew "again" or not:
-// not each locks a row that a Begin finds.
+// not every engine locks a row that a Begin finds. Renew waits about two seconds for locked rows, and then returns an error.
 func Locked(t *testing.T, e Engine) {
 	ctx, j := t.Context(), e.Open(t, e.Address, 15*time.Second)
 	claimer := j.(persist.Claimer)
@@ -69,7 +69,8 @@ func lastsUntil(t *testing.T, j persist.Journal, rec persist.Record, want time.T
 	}
 }
 
-// LockedShortly lets another transaction lock a record for a moment. Its lease must be renewed with those of the others.
+// LockedShortly lets another transaction lock a record for a moment. Its lease must be renewed with those of the others: the lock ends once the free record is
+// renewed, and Renew tries the locked one again.
 func LockedShortly(t *testing.T, e Engine) {
 	ctx, j := t.Context(), e.Open(t, e.Address, 15*time.Second)
 	var ids []persist.ID

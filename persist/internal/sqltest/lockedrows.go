@@ -42,8 +42,9 @@ func LockedRows(t *testing.T, e Engine) {
 	claim("locked")
 }
 
-// OneClient tests a handler that calls MarkDelivered after its own Do. If its client has no OnResult, MarkDelivered returns true: the handler has the
-// result. If the client has OnResult, the Do has marked the result already, and MarkDelivered returns false.
+// OneClient tests a handler that calls MarkDelivered after its own Do. If its client has no OnResult, MarkDelivered returns true: the result is the handler's,
+// and nobody else has it. rec.Results says that somebody wants the result, as if begun by a client with OnResult. If the client has OnResult, the Do has marked
+// the result already, and MarkDelivered returns false.
 func OneClient(t *testing.T, e Engine) {
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusCreated) }))
 	t.Cleanup(api.Close)

@@ -18,8 +18,8 @@ import (
 )
 
 // LostCommit breaks a program's transaction at each of its statements, the commit included, and repeats it as the documents say: there
-// is one order, one operation and one effect. skip exchanges pass before the fault, until a whole transaction passes without it. connect makes a pool as
-// Engine.DB through an address, whose statements end soon.
+// is one order, one operation and one effect. In half of the cases (sent) the operations are sent before the repeat. skip exchanges with the server pass before
+// the fault, until a whole transaction passes without it. connect makes a pool as Engine.DB through an address, whose statements end soon.
 func LostCommit(t *testing.T, e Engine, connect func(t testing.TB, address string) *sql.DB) {
 	orders, api := e.orders(t), &effects{n: map[string]int{}}
 	server := httptest.NewServer(api)
@@ -89,8 +89,8 @@ type order struct {
 	begin               BeginFunc
 }
 
-// place writes the order and its operation in one transaction, as the documentation shows it. It may be called again after any error but
-// persist.ErrTaken.
+// place writes the order and its operation in one transaction, as the documentation shows it. It may be called again after any error but persist.ErrTaken
+// (another request has the key).
 func (o order) place(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

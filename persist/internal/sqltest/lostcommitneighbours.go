@@ -73,7 +73,8 @@ func (r *repeats) request(a as) *http.Request {
 	return req
 }
 
-// place begins the operation and writes the order in one transaction, as the documentation shows it. It may be called again.
+// place begins the operation and writes the order in one transaction, as the documentation shows it. It may be called again. level is the isolation of the
+// transaction.
 func (r *repeats) place(a as, level sql.IsolationLevel) error {
 	r.Helper()
 	tx := r.e.begin(r.T, level)
@@ -81,7 +82,8 @@ func (r *repeats) place(a as, level sql.IsolationLevel) error {
 	return r.placeIn(r.Context(), tx, a)
 }
 
-// placeIn does the part of place inside the transaction tx: it begins the operation, writes the order and commits.
+// placeIn does the part of place inside the transaction tx: it begins the operation, writes the order and commits. An existing operation is compared with the
+// payment: nil if it is the same, so the order is there.
 func (r *repeats) placeIn(ctx context.Context, tx *sql.Tx, a as) error {
 	r.Helper()
 	payment, err := r.client.Prepare(r.request(a), oncehttp.Key(r.key))
@@ -137,7 +139,7 @@ func (r *repeats) settled(effect persist.Effect) {
 }
 
 // told checks err, the result of the repeated transaction. verdict is the error that it must match, one of ErrNoEffect, ErrFinal and ErrOutcomeUnknown, with
-// ErrTaken and without the other two; nil: the transaction must succeed.
+// ErrTaken (the key has another operation, or one that will not be sent) and without the other two; nil: the transaction must succeed.
 func (r *repeats) told(err, verdict error) {
 	r.Helper()
 	if verdict == nil && err != nil || verdict != nil && (!errors.Is(err, verdict) || !errors.Is(err, persist.ErrTaken)) {
@@ -160,9 +162,10 @@ type repeatRow struct {
 	sends  int // once everything is sent
 }
 
-// repeatRows returns the cases of LostCommitNeighbours in which a commit took effect, but its answer was lost. Each row has the first operation, an
-// event before the program repeats it, the repeated operation, and the expected error, number of orders and number of sends. The type as has the
-// account, the token and an addition to the body of a request; status is what the API answers from then on.
+// repeatRows returns the cases of LostCommitNeighbours in which a commit took effect, but its answer was lost. Each row has the first operation, an event
+// before the program repeats it, the repeated operation, and the expected error (nil: it stands, with its order), number of orders and number of sends at the
+// end, when the first operation is sent if it was not yet. The type as has the account, the token and an addition to the body of a request; status is what the
+// API answers from then on.
 func repeatRows() map[string]repeatRow {
 	nothing := func(*repeats) {}
 	return map[string]repeatRow{
@@ -279,7 +282,7 @@ func lateEnd(r *repeats, commit bool) {
 }
 
 // olderSnapshot repeats a transaction in one that has read before the first one's commit, so that at most levels it cannot see the order. The Begin must
-// report the existing operation, or fail and report it the next time. Nothing may be inserted. Its first read, of any table, fixes what such a transaction
+// report the existing operation, or fail and report it the next time. Nothing may be inserted. The first read of a transaction, of any table, fixes what it
 // sees.
 func olderSnapshot(r *repeats, level sql.IsolationLevel) {
 	second := r.e.begin(r.T, level)

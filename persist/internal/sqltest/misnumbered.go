@@ -14,8 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Misnumbered tests records with wrong numbers, which a user with the right to update the column seq can write: no number, the largest one, and one
-// number for many. Each listing must still have each record once, and a claim must take them all.
+// Misnumbered tests records with wrong numbers, which a user with the right to update the column seq can write: no number, the largest one, and one number for
+// many. A page of a listing has 256 records. Each listing must still have each record once, and a claim must take them all.
 func Misnumbered(t *testing.T, e Engine) {
 	const n = 600 // more than two pages
 	ctx, j, reader := t.Context(), e.Open(t, e.Address, 30*time.Second), e.Reader(t)
@@ -72,8 +72,8 @@ func Misnumbered(t *testing.T, e Engine) {
 	}
 }
 
-// Renumbered gives an operation another number while it is being sent. What comes of the send cannot be recorded, and the operation is sent
-// again under its key once the lease is over.
+// Renumbered gives an operation another number while it is being sent. The number is part of a record's identity: what comes of the send cannot be recorded,
+// and the operation is sent again under its key once the lease is over.
 func Renumbered(t *testing.T, e Engine) {
 	var mu sync.Mutex
 	var keys []string

@@ -8,8 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Newer tests a journal with two records. The function newer makes one of them a record of a later version. The journal must not change or claim that
-// one, and must serve the other as before.
+// Newer tests a journal with two records. The function newer makes the one of this key a record of a later version (format 2). The journal must not change or
+// claim that one, and must serve the other as before.
 func Newer(t *testing.T, j interface {
 	persist.Journal
 	persist.Claimer

@@ -8,8 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Numbers lets a Begin wait for a lock after it was given its number (Seq, the order of listings), while others get higher numbers and commit. A listing that
-// goes up to those numbers must not miss the first record when it comes.
+// Numbers lets a Begin wait for a lock after it was given its number (Seq, the order of listings), while others get higher numbers and commit. So the first
+// record becomes visible after higher numbers. A listing that goes up to those numbers must not miss the first record when it comes.
 func Numbers(t *testing.T, e Engine) {
 	j := e.Open(t, e.Address, 30*time.Second)
 	account := Name()
@@ -22,7 +22,8 @@ func Numbers(t *testing.T, e Engine) {
 	t.Error("no Begin lived through its wait")
 }
 
-// numbers makes one try of Numbers. It returns false if the wait was over too early, on a slow machine.
+// numbers makes one try of Numbers. It returns false if the waiting Begin failed, since on a slow machine its wait was over before the key was free. A reader
+// who goes on after the last number that it met must meet both records.
 func numbers(t *testing.T, e Engine, j persist.Journal, account string) bool {
 	t.Helper()
 	holder := e.begin(t, sql.LevelReadCommitted)

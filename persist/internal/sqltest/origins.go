@@ -30,8 +30,8 @@ type Series struct {
 	Origin string // "https://c" with the remainder of i by a number, as one %d, and ".example:443"
 }
 
-// Origins asks for the due times of thousands of origins, in a table without statistics, and counts the exchanges with the server. Then it does so
-// while connections are cut. n has the engine's SQL to make the rows.
+// Origins asks for the due times of thousands of origins, in a table without statistics, and counts the exchanges with the server, which must be few: one for
+// many origins. Then it does so while connections are cut. n has the engine's SQL to make the rows.
 func Origins(t *testing.T, e Engine, n Series) {
 	p := NewProxy(t, e.Address)
 	j := e.Open(t, p.Address(), time.Minute)

@@ -96,9 +96,9 @@ func Outages(t *testing.T, engine func(t *testing.T) Engine) {
 	}
 }
 
-// outage makes one call again and again, and breaks each of its exchanges with the server once, by the given fault. Each call must take effect once, and
-// return no error. c.before makes the record on a way without faults, c.run makes the call, and c.after checks the record. A statement passed on late
-// (LateAfterCut) may arrive after the call: the test waits for it.
+// outage makes one call again and again, and breaks each of its exchanges with the server once, by the given fault. The first call that ends before its fault
+// strikes has no more exchanges. Each call must take effect once, and return no error. c.before makes the record on a way without faults, c.run makes the call,
+// and c.after checks the record. A statement passed on late (LateAfterCut) may arrive after the call: the test waits for it.
 func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
 	proxy := NewProxy(t, e.Address)
 	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), limit)
@@ -131,7 +131,8 @@ func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
 	t.Errorf("a call of more than %d exchanges", exchangesMax)
 }
 
-// Down makes the database unreachable. Calls must fail soon with an error that names the journal, and must succeed by themselves once it is back.
+// Down makes the database unreachable. First nobody listens, then everything is swallowed, then the connection is cut after a statement. Calls must fail soon
+// with an error that names the journal, and must succeed by themselves once it is back.
 func Down(t *testing.T, e Engine) {
 	limit := cmp.Or(e.Limit, 12*time.Second)
 	proxy := NewProxy(t, e.Address)
@@ -210,7 +211,7 @@ func named(t *testing.T, step string, err error, proxy *Proxy) {
 	}
 }
 
-// recovers opens the way to the server again, by the function way, and requires that a call succeeds within seconds.
+// recovers opens the connection to the server again, by the function way, and requires that a call succeeds within seconds.
 func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
 	t.Helper()
 	if err := way(); err != nil {
@@ -228,8 +229,8 @@ func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
 	}
 }
 
-// Late lets the statement of a Begin reach the server after its repetition, and forgets the record in between. Either the Forget must refuse, or the
-// record must not come back.
+// Late lets the statement of a Begin reach the server after its repetition, and forgets the record in between. Either the Forget must refuse with ErrUncertain,
+// and the record stays, or it must not come back. at counts the exchanges before the fault, up to the whole call.
 func Late(t *testing.T, e Engine) {
 	proxy := NewProxy(t, e.Address)
 	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), 12*time.Second)

@@ -97,7 +97,7 @@ func changes() map[string]call {
 }
 
 // passes returns the calls that change all records that they find, for tests that break the connection during each. Each has three steps: before prepares a
-// record (begun, leased or finishedIn a journal), run makes the call, and after checks the record. A Renew keeps the revision; a Begin, a Finish and a Sweep
+// record (by begun, leased or finishedIn), run makes the call, and after checks the record. A Renew keeps the revision; a Begin, a Finish and a Sweep
 // each add one.
 func passes() map[string]call {
 	ctx := context.Background()

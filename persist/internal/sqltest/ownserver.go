@@ -53,7 +53,7 @@ var installed struct {
 	dirs map[string]string
 }
 
-// removeInstalled removes the data folder of which the servers of the tests are copies.
+// removeInstalled removes the data folder of which the folders of the tests' servers are copies.
 func removeInstalled() {
 	installed.Lock()
 	defer installed.Unlock()
@@ -63,7 +63,7 @@ func removeInstalled() {
 }
 
 // install makes the data folder of the server. The first test of a run makes it; the others copy it: installed.dirs has the made folder by the command, with
-// BASE in the place of the test's own folder.
+// BASE in the place of the test's own folder. So tests of different engines or settings do not share one.
 func (s *OwnServer) install() error {
 	within := func(base string) (args []string) {
 		for _, arg := range s.Install {
@@ -103,7 +103,8 @@ func output(cmd *exec.Cmd) error {
 	return nil
 }
 
-// StartOwn starts a database server of the test's own, on a free port and with a data folder of its own.
+// StartOwn starts a database server of the test's own, on a free port and with a data folder of its own. commands returns the commands for this folder and
+// port. The server ends, by a crash, with the test.
 func StartOwn(t testing.TB, commands func(dir, port string) OwnCommands) *OwnServer {
 	t.Helper()
 	port := testport.Take(t)

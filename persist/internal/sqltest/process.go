@@ -15,8 +15,8 @@ import (
 // childVariable says which role a process plays that a test has started.
 const childVariable = "ONCEHTTP_TEST_CHILD"
 
-// Main runs the tests of a package, several at once. In a process that Child has started, it runs one of the roles instead: the environment variable has the
-// role and its arguments, a line for each.
+// Main runs the tests of a package, several at once. In a process that Child has started, told by an environment variable, it runs one of the roles instead:
+// the variable has the role and its arguments, a line for each.
 func Main(m *testing.M, roles map[string]func(ctx context.Context, args []string) error) {
 	role, rest, _ := strings.Cut(os.Getenv(childVariable), "\n")
 	if role == "" {

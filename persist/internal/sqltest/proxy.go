@@ -22,8 +22,8 @@ const (
 	LateAfterHole       // the same, later still, and until Hole(false) nothing else passes
 )
 
-// Faults returns all faults that the proxy can make in one exchange with the database, by name: the connection is cut, or hangs, before or after the
-// statement.
+// Faults returns all faults that the proxy can make in one exchange with the database, by name: the connection is cut, or hangs, before or after the statement
+// reaches the server; "late" cuts it and passes the statement on afterwards.
 func Faults() map[string]Fault {
 	return map[string]Fault{"cut before": CutBefore, "cut after": CutAfter, "hole before": HoleBefore, "hole after": HoleAfter, "late": LateAfterCut}
 }
@@ -65,7 +65,7 @@ func NewProxy(t testing.TB, server string) *Proxy {
 // Address returns the address at which the proxy listens, for the journal in place of the server's.
 func (p *Proxy) Address() string { return p.bound }
 
-// Listen lets the proxy take connections, at the same address as before.
+// Listen lets the proxy take connections, at the same address as before; the first time at a free port.
 func (p *Proxy) Listen() error {
 	l, err := net.Listen("tcp", p.bound)
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *Proxy) Listen() error {
 	return nil
 }
 
-// Refuse ends all connections and lets the proxy take none.
+// Refuse ends all connections and lets the proxy take none until Listen.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +96,7 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// Arm lets the fault strike after skip more exchanges.
+// Arm lets the fault strike once, after skip more exchanges (a statement and its answer).
 func (p *Proxy) Arm(fault Fault, skip int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +150,7 @@ func (p *Proxy) next() Fault {
 	return fault
 }
 
-// swallows reports whether Hole is on.
+// swallows reports whether Hole is on: then the proxy drops all bytes.
 func (p *Proxy) swallows() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,7 +244,7 @@ func (l *link) set(flag *bool) {
 	*flag = true
 }
 
-// late ends the client's connection, passes the statement on a while later, and waits until
+// late ends the client's connection (mute keeps the server's answer back), passes the statement on a while later, and waits until
 // the server has answered.
 func (l *link) late(statement []byte, by time.Duration) {
 	l.set(&l.mute)

@@ -11,7 +11,8 @@ import (
 )
 
 // Reader checks a journal that is opened for reading, over records of which many have no number yet: each is listed once, also
-// where another process numbers them meanwhile; and nothing is written.
+// where another process numbers them meanwhile; and nothing is written. Records begun in a caller's own transaction (e.Begin) have no number at first; a
+// listing of an ordinary journal gives them one.
 func Reader(t *testing.T, e Engine) {
 	const n = 600 // more than two pages
 	ctx, j, reader := t.Context(), e.Open(t, e.Address, 15*time.Second), e.Reader(t)

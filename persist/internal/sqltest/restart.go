@@ -134,7 +134,7 @@ func (r *restarting) goesOn(t *testing.T, when string) {
 	}
 }
 
-// failsFast checks that a call fails soon while no server listens.
+// failsFast checks that a call fails soon while no server listens: a Do with a key, a Do without one, and a read of the journal.
 func (r *restarting) failsFast(t *testing.T, j persist.Journal, name string) {
 	t.Helper()
 	start := time.Now()
@@ -183,7 +183,7 @@ func (r *restarting) sendWhatIsLeft(t *testing.T, j persist.Journal) {
 	}
 }
 
-// release makes all pending records due at once, and ends their leases.
+// release makes all pending records due at once, and ends their leases, so that the test need not wait.
 func release(ctx context.Context, j persist.Journal) error {
 	for rec, err := range j.List(ctx, persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}}) {
 		if err == nil {
@@ -197,7 +197,8 @@ func release(ctx context.Context, j persist.Journal) error {
 	return nil
 }
 
-// check compares the results that the callers got with the journal and with the effects at the API.
+// check compares the results that the callers got with the journal and with the effects at the API. At least one call must have failed, or the restart was not
+// tested.
 func (r *restarting) check(t *testing.T, j persist.Journal) {
 	t.Helper()
 	failed := 0

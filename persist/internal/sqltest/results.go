@@ -20,7 +20,7 @@ import (
 // MarkFunc marks a result as delivered in a transaction.
 type MarkFunc func(ctx context.Context, tx *sql.Tx, id persist.ID, revision uint64) (bool, error)
 
-// owed begins a record and ends it, or holds it, with a result that is owed to OnResult. It returns the record as the journal has it.
+// owed begins a record and ends it, or holds it, with a result that is owed to OnResult. held chooses the hold. It returns the record as the journal has it.
 func owed(t testing.TB, j persist.Journal, key string, held bool) persist.Record {
 	t.Helper()
 	rec := Record("a", key)
@@ -44,7 +44,8 @@ func owed(t testing.TB, j persist.Journal, key string, held bool) persist.Record
 	return rec
 }
 
-// MarksInTransactions checks MarkDelivered in a transaction of the caller's own. waited reports whether an error says that a wait for another
+// MarksInTransactions checks MarkDelivered in a transaction of the caller's own: twice, beside another transaction, after a rollback, with another revision,
+// and after a commit. Once marked, a record that has ended can be swept, and a held one not. waited reports whether an error says that a wait for another
 // transaction was too long.
 func MarksInTransactions(t *testing.T, e Engine, waited func(error) bool) {
 	ctx, orders := t.Context(), e.orders(t)
@@ -99,7 +100,8 @@ func MarksInTransactions(t *testing.T, e Engine, waited func(error) bool) {
 }
 
 // OwedByIndex checks that the index of owed results is enough for a listing of them, beside 2,500 ended records with nothing owed. multiply
-// makes these of the only row. condition is that of owed records, and analyze brings the server's statistics up to date.
+// makes these of the only row. condition is that of owed records, index is the index that the plan must name, and analyze is the statement that brings the
+// server's statistics up to date.
 func OwedByIndex(t *testing.T, e Engine, multiply, condition, index, analyze string) {
 	j := e.Open(t, e.Address, time.Minute)
 	ended(t, j, Record("a", "ended"))
@@ -161,8 +163,8 @@ type told struct {
 	wait    time.Duration // of the first call
 }
 
-// onResult is a Config.OnResult that notes the states handed to it, and the largest number of simultaneous calls. Its first call takes the time h.wait, so
-// that other changes can come in between.
+// onResult is a Config.OnResult that notes the states handed to it, and the largest number of simultaneous calls. Its first call takes the time h.wait, so that
+// other changes can come in between; it closes h.first when it begins.
 func (h *told) onResult(_ context.Context, rec persist.Record) error {
 	h.mu.Lock()
 	h.running++
@@ -219,8 +221,8 @@ func DeliversInOrder(t *testing.T, e Engine) {
 	}
 }
 
-// ResultOfDo checks that a Do marks the result that it returns to its caller as delivered, also if the caller has the answer before the record says
-// so.
+// ResultOfDo checks that a Do marks the result that it returns to its caller as delivered, also if the caller has the answer before the record says so. "again"
+// makes its call twice: the second answer comes from the record.
 func ResultOfDo(t *testing.T, e Engine) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if strings.HasSuffix(req.URL.Path, "refused") {

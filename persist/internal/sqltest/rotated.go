@@ -21,8 +21,8 @@ const (
 	rotatedCallers = 6
 )
 
-// Rotated has callers make operations while rotate changes the credentials of the journal's role, revokes the old ones and ends the role's
-// sessions. No call may fail, and each operation takes effect once.
+// Rotated has callers make operations while rotate (called with 0, 1, ...) changes the credentials of the journal's role, revokes the old ones and ends the
+// role's sessions. No call may fail, and each operation takes effect once.
 func Rotated(t *testing.T, j persist.Journal, rotate func(n int)) {
 	t.Helper()
 	var effects sync.Map // of a key: how many

@@ -36,8 +36,8 @@ func SealedTable(t *testing.T, e Engine) {
 	}
 }
 
-// SealedTableStanding checks a journal that was begun in clear (unencrypted) and sealed later: its rows in clear can still be changed, assigned, ended and
-// forgotten, and no other such row can be inserted.
+// SealedTableStanding checks a journal that was begun in clear (unencrypted) and sealed later: its rows in clear can still be changed, assigned (to another
+// account), ended and forgotten, and no other such row can be inserted.
 func SealedTableStanding(t *testing.T, e Engine) {
 	ctx, unsealed := t.Context(), e.Open(t, e.Address, 15*time.Second)
 	if _, err := unsealed.Fact(ctx, persist.FactSeal, nil, []byte(persist.FactPlain)); err != nil {
@@ -74,7 +74,8 @@ func SealedTableStanding(t *testing.T, e Engine) {
 	}
 }
 
-// SealedTableByHand checks that the table of a sealed journal refuses an INSERT of an unencrypted row by hand, and accepts others.
+// SealedTableByHand checks that the table of a sealed journal refuses an INSERT of an unencrypted row by hand, and accepts an encrypted one. Such an INSERT
+// goes round the code of the journal.
 func SealedTableByHand(t *testing.T, e Engine) {
 	open := func() persist.Journal { return e.Open(t, e.Address, 15*time.Second) }
 	unsealed := open()
@@ -101,7 +102,7 @@ func SealedTableByHand(t *testing.T, e Engine) {
 	}
 }
 
-// refusal checks the error for a row in clear: one line that names the table and the way on.
+// refusal checks the error for a row in clear: one line that names the table and the way on ("open ... with its keys").
 func refusal(t *testing.T, name string, err error) {
 	t.Helper()
 	if text := err.Error(); !strings.Contains(text, "record") || !strings.Contains(text, "sealed") || !strings.Contains(text, "open ") || strings.Contains(text, "\n") {

@@ -35,8 +35,9 @@ func sweepsBy(t *testing.T, j persist.Journal, l persist.Limits, want int) {
 	}
 }
 
-// SweepPages tests the pruning of a table of several pages. Nearly all records ended at the same moment, too late to be pruned; a few ended earlier.
-// multiply is the SQL statement that fills the table with 2,500 copies of its only row, each with an id and a number of its own.
+// SweepPages tests the pruning of a table of several pages. Nearly all records ended at the same moment, too late to be pruned; a few ended two hours earlier,
+// and these lose their answers. The pages are read in the order of the sweep index (sweep_at, id). multiply is the SQL statement that fills the table with
+// 2,500 copies of its only row, each with an id and a number of its own.
 func SweepPages(t *testing.T, e Engine, multiply string) {
 	j := e.Open(t, e.Address, time.Minute)
 	rec := ended(t, j, Record("a", "first"))
@@ -87,8 +88,8 @@ func SweepPages(t *testing.T, e Engine, multiply string) {
 	}
 }
 
-// SweepLocked sweeps beside an open transaction that has locked two records: one that is not due, and one that is. The sweep must not wait, and
-// passes over the second. multiply fills the table with 200 copies of its only row, so that nearly all of it goes.
+// SweepLocked sweeps beside an open transaction that has locked two records: one that is not due, and one that is. The sweep must not wait, and passes over the
+// second; a sweep after that transaction takes it. multiply fills the table with 200 copies of its only row, so that nearly all of it goes.
 func SweepLocked(t *testing.T, e Engine, multiply string) {
 	j := e.Open(t, e.Address, 15*time.Second)
 	rec := Record("a", "generated")

@@ -16,7 +16,7 @@ func freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 // wake lets a frozen process go on.
 func wake(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
 
-// give makes the user of the database server the owner of a folder, if this process runs as root.
+// give makes the user of the database server the owner of a folder, if this process runs as root; else the server runs as this user, and nothing is to do.
 func (s *OwnServer) give(dir string) error {
 	uid, gid, err := s.ids()
 	if os.Getuid() != 0 || err != nil {
@@ -32,7 +32,7 @@ func (s *OwnServer) as(cmd *exec.Cmd) {
 	}
 }
 
-// ids returns the user and group ids under which the server runs.
+// ids returns the user and group ids of s.User, under whom the server runs: some refuse to run as root.
 func (s *OwnServer) ids() (uid, gid int, err error) {
 	u, err := user.Lookup(s.User)
 	if err != nil {

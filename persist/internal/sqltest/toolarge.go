@@ -108,7 +108,8 @@ func (b *bounded) is(call string, err, verdict error) {
 	}
 }
 
-// stands checks the state of a record, and the number of all sends so far. Without states there must be no record. It returns the record.
+// stands checks the state of a record, and the number of all sends so far. states has at most one state, the wanted one. Without states there must be no
+// record. It returns the record.
 func (b *bounded) stands(id persist.ID, sends int, states ...persist.State) persist.Record {
 	b.Helper()
 	rec, err := b.j.Get(b.Context(), id)
@@ -169,8 +170,8 @@ func tooLargeRepeats() map[string]func(b *bounded) {
 }
 
 // tooLargeRequests returns the tests of requests that are too large for the journal, or nearly so, under a free key: in another part than the body,
-// by another method, at the bound itself, many at once. The method is checks an error, and stands the number of all sends and the state of a record
-// (without a state there must be none).
+// by another method of the client, at the bound itself, many at once. The method is checks an error, and stands the number of all sends and the state of a
+// record (without a state there must be none).
 func tooLargeRequests() map[string]func(b *bounded) {
 	return map[string]func(b *bounded){
 		"by a RoundTripper": func(b *bounded) {
@@ -263,8 +264,8 @@ func tooLargeResolutions() map[string]func(b *bounded) {
 	}
 }
 
-// tooLargeAnswers returns the tests of answers of the API that are too large for the journal, and do not simply end a Do. The method is checks an error, and
-// stands the number of all sends and the state of a record.
+// tooLargeAnswers returns the tests of answers of the API that are too large for the journal, where that is not simply the answer of a Do. Such an answer is
+// recorded without its body. The method is checks an error, and stands the number of all sends and the state of a record.
 func tooLargeAnswers() map[string]func(b *bounded) {
 	return map[string]func(b *bounded){
 		"a page that proves nothing": func(b *bounded) {

@@ -13,7 +13,8 @@ import (
 )
 
 // Unnumbered begins an operation in a transaction whose record another one has committed, and which has no number (Seq, the order of listings) yet. While
-// the transaction is open and has locked the record, no call may say that there is no such operation.
+// the transaction is open and has locked the record, no call may say that there is no such operation: a listing for its key has it, and a longer one may leave
+// it out with an error.
 func Unnumbered(t *testing.T, e Engine) {
 	ctx, j := t.Context(), e.Open(t, e.Address, 15*time.Second)
 	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
