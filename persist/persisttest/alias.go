@@ -19,8 +19,8 @@ func aliasCases() []testCase {
 	}
 }
 
-// scribble overwrites the contents of the record's slices and maps, as a caller that uses its buffers again. Credentials, Scopes, DropAnswer, History and
-// Acts stay.
+// scribble overwrites the contents of the record's slices and maps, as a caller that uses its buffers again. It writes up to the capacity of the bodies. A
+// record with an answer must have a header in it.
 func scribble(r *persist.Record) {
 	spoil := func(b []byte) {
 		for i := range b {
@@ -65,7 +65,7 @@ func scribble(r *persist.Record) {
 	}
 }
 
-// sizes returns sizes of bodies, in bytes; journals may store each of them in another way.
+// sizes returns sizes of bodies, in bytes; journals may store each of them in another way (beside the record, in a file, in parts).
 func sizes() []int { return []int{10, 5000, 100_000} }
 
 // aliasGiven is the case alias/given. Begin, Update and Finish copy the given record; a caller may change it
@@ -101,8 +101,8 @@ func aliasGiven(k *check) {
 	}
 }
 
-// aliasReturned is the case alias/returned. The records from Get, Begin, List and Update are copies; changing
-// one changes nothing in the journal.
+// aliasReturned is the case alias/returned. The records from Get, Begin, List and Update are copies; changing one changes nothing in the journal. Each is read
+// twice, since a journal may give out its own copy only the first time.
 func aliasReturned(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for _, size := range sizes() {

@@ -72,7 +72,7 @@ func reopened(r persist.Record) persist.Record {
 }
 
 // ended begins and ends records, confirmed ones and settled ones, of every size, and returns them as the journal has them. The first two are swept: without
-// their answers and requests.
+// their answers and requests. The others end after that sweep.
 func ended(k *check, j persist.Journal) []persist.Record {
 	large := record("a", "large")
 	large.Body = patterned(100_000, 5)
@@ -106,8 +106,8 @@ func amendEnded(k *check) {
 	}
 }
 
-// amendHeld is the case amend/held. After Amend a settled record can be held again: queries, sweeps and claims
-// treat it as held, and it can end once more.
+// amendHeld is the case amend/held. After Amend a settled record can be held again (its settlement was a mistake, and is taken back): queries, sweeps and
+// claims treat it as held, and it can end once more. The record "made" has a key made at random, so its end is unresolved until its caller has heard it.
 func amendHeld(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var all []persist.Record
@@ -137,8 +137,8 @@ func amendHeld(k *check) {
 	}
 }
 
-// amendRefuses is the case amend/refuses. Amend refuses a record that is open, missing or at another revision,
-// and a change to a pending state.
+// amendRefuses is the case amend/refuses. Amend refuses a record that is open, missing or at another revision, and a change to a pending state or to another
+// time of its Begin.
 func amendRefuses(k *check) {
 	ctx, j := context.Background(), k.journal()
 	refused := func(r persist.Record, want error, why string) {
@@ -166,7 +166,8 @@ func amendRefuses(k *check) {
 	k.holds(j, now, "refused Amends")
 }
 
-// amendOnce is the case amend/once. Of many Amends of one record at once, exactly one succeeds.
+// amendOnce is the case amend/once. Of many Amends of one record at once, exactly one succeeds. One of the eight calls takes the settlement back, the others
+// note a replacement.
 func amendOnce(k *check) {
 	j := k.journal()
 	for i := range 10 {

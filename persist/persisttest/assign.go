@@ -74,7 +74,7 @@ func assignable(k *check, j persist.Journal) []persist.Record {
 }
 
 // assignMoves is the case assign/moves. Assign moves a record with all its fields to the account; the old ID is
-// free, and later changes work.
+// free, and later changes work. An account is also found by the name of the account around it ("shop" for "shop|bob").
 func assignMoves(k *check) {
 	j := k.journal()
 	var all []persist.Record
@@ -100,7 +100,7 @@ func assignMoves(k *check) {
 	k.told(j, r)
 }
 
-// assignFrees is the case assign/frees. After Assign the old key is free for another operation.
+// assignFrees is the case assign/frees. After Assign the old ID (the key without an account) is free for another operation, which gets a number of its own.
 func assignFrees(k *check) {
 	j := k.journal()
 	assigned := k.assign(j, k.begin(j, record("", "freed")), "a")
@@ -170,7 +170,7 @@ func assignDue(k *check) {
 	}
 }
 
-// assignOnce is the case assign/once. Of many Assigns of one record at once, exactly one succeeds.
+// assignOnce is the case assign/once. Of many Assigns of one record at once, exactly one succeeds. Each account is the aim of two calls.
 func assignOnce(k *check) {
 	j := k.journal()
 	for i := range 10 {

@@ -58,8 +58,8 @@ func beginCreates(k *check) {
 	}
 }
 
-// beginStanding is the case begin/existing. Begin of an existing key returns the stored record and changes
-// nothing.
+// beginStanding is the case begin/existing. Begin of an existing key returns the stored record and changes nothing, even if the given one is of another
+// request.
 func beginStanding(k *check) {
 	ctx, j := context.Background(), k.journal()
 	pending := k.begin(j, record("a", "pending"))
@@ -83,8 +83,7 @@ func beginStanding(k *check) {
 	}
 }
 
-// beginOneCreates is the case begin/one-creates. Of many Begins of one key at once, exactly one creates the
-// record.
+// beginOneCreates is the case begin/one-creates. Of many Begins of one key at once, exactly one creates the record, and all get that record.
 func beginOneCreates(k *check) {
 	const callers, rounds = 16, 25
 	ctx, j := context.Background(), k.journal()
@@ -169,7 +168,8 @@ func beginCancelled(k *check) {
 	k.begin(j, r)
 }
 
-// beginAccounts is the case begin/accounts. One key in two accounts means two records, however alike the names are; "a|S=1" is an account inside "a".
+// beginAccounts is the case begin/accounts. One key in two accounts means two records, however alike the names are; "a|S=1" is an account inside "a". Half of
+// the records are ended, which must not touch the others.
 func beginAccounts(k *check) {
 	j := k.journal()
 	var all []persist.Record
@@ -210,7 +210,7 @@ func beginAnyBytes(k *check) {
 	}
 }
 
-// beginLarge is the case begin/large. A large record is stored whole.
+// beginLarge is the case begin/large. A large record is stored whole. The sizes lie around bounds at which journals may store a body in another way.
 func beginLarge(k *check) {
 	j := k.journal()
 	var all []persist.Record
@@ -287,8 +287,8 @@ func getProbe(k *check) {
 	}
 }
 
-// beginTrace is the case begin/trace. A record keeps a trace of the largest size until a sweep, and no change of the record changes it. A trace is the
-// header traceparent, 55 bytes, a ';' and the header tracestate.
+// beginTrace is the case begin/trace. A record keeps a trace of the largest size until a sweep, and no change of the record changes it: it is part of what
+// Begin freezes. A trace is the header traceparent, 55 bytes, a ';' and the header tracestate.
 func beginTrace(k *check) {
 	j := k.journal()
 	r := record("a", "traced")

@@ -63,7 +63,8 @@ func updateReplaces(k *check) {
 	}
 }
 
-// updateStale is the case update/stale. Update at another revision returns ErrStale and changes nothing.
+// updateStale is the case update/stale. Update at another revision returns ErrStale and changes nothing, at an older revision and at one that does not exist
+// yet.
 func updateStale(k *check) {
 	ctx, j := context.Background(), k.journal()
 	first := k.begin(j, record("a", "k"))
@@ -109,7 +110,7 @@ func updateOneWins(k *check) {
 }
 
 // updateFrozen is the case update/frozen. Update and Finish refuse another fingerprint, creation time or Seq;
-// Update ignores changes of the frozen request.
+// Update ignores changes of the request, which Begin has frozen.
 func updateFrozen(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.begin(j, record("a", "k"))
@@ -175,8 +176,8 @@ func moved(r persist.Record) persist.Record {
 	return r
 }
 
-// updateToken checks the token that a server hands out: an Update stores it together with the mark that the operation may have been sent, or not at
-// all, and it stays until the end.
+// updateToken checks the token that a server hands out: an Update stores it together with the mark that the operation may have been sent, or not at all, and it
+// stays until the end. With ServerToken the key on the wire is a token that the server hands out first. An Update may also clear it together with that mark.
 func updateToken(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := record("a", "k")
@@ -235,7 +236,8 @@ func updateUnfinishedOnly(k *check) {
 // finish is Finish or FinishLate of a journal.
 type finish func(context.Context, persist.Record) error
 
-// finishing makes a case of the suite out of a check of ways to end a record: it opens a journal, and gives run its method Finish.
+// finishing makes a case of the suite out of a check of ways to end a record: it opens a journal, and gives run its method Finish, so that other ways to end a
+// record can be checked by the same run.
 func finishing(run func(*check, persist.Journal, finish)) func(*check) {
 	return func(k *check) {
 		j := k.journal()
@@ -324,7 +326,7 @@ func finishNotPending(k *check, j persist.Journal, finish finish) {
 }
 
 // changeNotFound is the case change/not-found. Update, Finish and Forget of a missing record return ErrNotFound
-// and create nothing.
+// and create nothing, although the given record has a number and a revision.
 func changeNotFound(k *check) {
 	ctx, j := context.Background(), k.journal()
 	existing := k.begin(j, record("a", "existing"))

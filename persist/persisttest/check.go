@@ -46,8 +46,8 @@ func (k *check) fatalf(format string, args ...any) {
 	panic(stop{})
 }
 
-// verdict closes the current journal and returns all errors of the case, nil if there are none. p is the panic value of the case: nil, or stop if fatalf has
-// ended it; any other value is an error, too.
+// verdict closes the current journal (the one opened last) and returns all errors of the case, nil if there are none. The error of Close does not count, since
+// a case may have closed it; a panic does. p is the panic value of the case: nil, or stop if fatalf has ended it; any other value is an error, too.
 func (k *check) verdict(p any) (err error) {
 	if _, stopped := p.(stop); p != nil && !stopped {
 		k.errorf("panic: %v", p)
@@ -167,7 +167,7 @@ func (k *check) lists(j persist.Journal, q persist.Query, want []persist.Record,
 	}
 }
 
-// keys returns account and key of each record.
+// keys returns account and key of each record, separated by a space.
 func keys(list []persist.Record) []string {
 	var s []string
 	for _, r := range list {

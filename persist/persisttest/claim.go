@@ -58,8 +58,8 @@ func ofOrigin(account, key, origin string, next time.Time) persist.Record {
 	return r
 }
 
-// claimOrigins is the case claim/origins. DueTimes returns the first due time of each origin, and Claim takes
-// records of the asked origin only.
+// claimOrigins is the case claim/origins. DueTimes returns the first due time of each origin, and Claim takes records of the asked origin only. Ended, held and
+// leased records have no due time; "a|S=1" is an account inside "a".
 func claimOrigins(k *check) {
 	j := k.journal()
 	if _, ok := persist.As[persist.DueTimes](j); !ok {
@@ -112,7 +112,7 @@ func (k *check) now(c persist.Claimer) time.Time {
 	return now
 }
 
-// claim calls Claim, and requires its time to be between two readings of the journal's clock.
+// claim calls Claim, and requires its time to be between two readings of the journal's clock. It returns the claimed records and that time.
 func (k *check) claim(c persist.Claimer, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time) {
 	before := k.now(c)
 	got, now, err := c.Claim(context.Background(), q, owner, lease, n)
@@ -155,7 +155,7 @@ func (k *check) pass(c persist.Claimer, t time.Time) {
 }
 
 // claimTakes is the case claim/takes. Claim returns and stores lease, revision and Drives (how often somebody has set out to
-// send the record) of at most n due records, and takes no leased one.
+// send the record) of at most n due records, and takes no leased one. An Update without an owner gives a lease back.
 func claimTakes(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -224,8 +224,8 @@ func claimDue(k *check) {
 	}
 }
 
-// claimLeased is the case claim/leased. A leased record is claimed again only after its lease has ended, also
-// by its owner.
+// claimLeased is the case claim/leased. A leased record is claimed again only after its lease has ended, also by its owner. It may take a while longer, but not
+// if a whole call of Claim was after the end.
 func claimLeased(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -324,8 +324,8 @@ func claimFence(k *check) {
 	k.holds(j, k.finish(j, next[0]), "Finish")
 }
 
-// claimRenew is the case claim/renew. Renew lengthens the owner's own leases only, ended ones included unless
-// another has claimed, and keeps the revision.
+// claimRenew is the case claim/renew. Renew lengthens the owner's own leases only, ended ones included unless another has claimed, and keeps the revision.
+// "lost" was claimed by another, "final" has ended, and "released" was given back.
 func claimRenew(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)

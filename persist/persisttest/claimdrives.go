@@ -9,7 +9,8 @@ import (
 
 // This file holds the cases of what a claim leaves in a record: its drive, and the end of a lost one's sends.
 
-// claimDrives checks Record.Drives, how often somebody has set out to send the record: each claim adds one, and a renewal, a give-back and an end do not.
+// claimDrives checks Record.Drives, how often somebody has set out to send the record: each claim adds one, and a renewal, a give-back (an Update without a
+// lease's owner) and an end do not.
 func claimDrives(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -41,7 +42,8 @@ func claimDrives(k *check) {
 }
 
 // claimDeserted checks Record.DesertedUntil. If the lease of another owner ended by itself, a claim notes until when that owner's send may be on its
-// way. Later claims keep it. A lease that was given back, one's own, and a send that is over by then, add nothing.
+// way. Later claims keep it. A lease that was given back, one's own, and a send that is over by then, add nothing. take claims the record for owner and
+// requires this DesertedUntil; its lease ends at once.
 func claimDeserted(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)

@@ -25,7 +25,8 @@ func closeCases() []testCase {
 	}
 }
 
-// closeClosed is the case close/closed. After Close every method returns ErrClosed; a second Close is no error.
+// closeClosed is the case close/closed. After Close every method returns ErrClosed; a second Close is no error. Methods that not every journal has are called
+// where they are.
 func closeClosed(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.begin(j, record("a", "k"))
@@ -99,8 +100,8 @@ func (k *check) closedIndexes(j persist.Journal) {
 	}
 }
 
-// closeUnderWay closes the journal while callers begin and finish records. Afterwards every acknowledged record is there, and
-// none is damaged.
+// closeUnderWay closes the journal while callers begin and finish records. Afterwards every acknowledged record is there, and none is damaged. The writers go
+// on until Begin returns ErrClosed; a Finish may fail then, too.
 func closeUnderWay(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var mu sync.Mutex
@@ -147,7 +148,7 @@ func closeUnderWay(k *check) {
 	k.list(j, persist.Query{AllAccounts: true})
 }
 
-// closeFlush is the case close/flush. Flush returns under concurrent changes, and at once without any.
+// closeFlush is the case close/flush. Flush returns under concurrent changes, and at once without any (within ten seconds, for busy machines).
 func closeFlush(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var wg sync.WaitGroup

@@ -47,7 +47,7 @@ func newCountModel(k *check) (d *countModel, ok bool) {
 	return d, d.on(k.journal())
 }
 
-// on sets the journal that the model compares itself with. ok is false if it does not count.
+// on sets the journal that the model compares itself with. ok is false if it has no method Count.
 func (d *countModel) on(j persist.Journal) (ok bool) {
 	d.journal = j
 	d.counter, ok = persist.As[persist.Counter](j)
@@ -88,7 +88,7 @@ func (d *countModel) counts() persist.Counts {
 }
 
 // compare compares the journal's counts with those of the model. Owed results count only in a journal that keeps them. A journal may keep due times in
-// microseconds. when tells, for the error, the call before it.
+// microseconds, rounded down. when tells, for the error, the call before it.
 func (d *countModel) compare(when string) {
 	got, want := d.check.count(d.counter, when), d.counts()
 	if got.Pending != want.Pending || !maps.Equal(got.Held, want.Held) || !got.Oldest.Equal(want.Oldest) {
@@ -107,8 +107,8 @@ func reasons() []persist.HoldReason {
 	return []persist.HoldReason{persist.HoldExpired, persist.HoldStoredError, persist.HoldRekeyHeld, "a later reason"}
 }
 
-// step makes one random change, in the journal and in expected: it begins, finishes, forgets, holds or postpones a record. An ended record
-// stays as it is.
+// step makes one random change, in the journal and in expected: it begins, finishes, forgets, holds or postpones a record (sets another time for its next
+// attempt). An ended record stays as it is.
 func (d *countModel) step() {
 	ctx, r := context.Background(), d.random
 	id := persist.ID{Account: []string{"", "a", "a|S=1", "b"}[r.IntN(4)], Key: fmt.Sprint(r.IntN(12))}
@@ -159,7 +159,8 @@ func countFollows(k *check) {
 	}
 }
 
-// countEnds ends a pending and a held record in each final state, and sweeps and prunes them.
+// countEnds ends a pending and a held record in each final state, and then sweeps them, first of their answers, then as a whole. The counts must fit after each
+// step.
 func countEnds(k *check) {
 	d, ok := newCountModel(k)
 	if !ok {
@@ -232,7 +233,7 @@ func countAssigned(k *check) {
 	}
 }
 
-// countOwed counts held and ended records with an owed result, before and after its delivery and its postponement.
+// countOwed counts held and ended records with an owed result, before and after its delivery and its postponement. A postponed result is still owed.
 func countOwed(k *check) {
 	d, ok := newCountModel(k)
 	results, finds := persist.As[persist.Results](d.journal)
@@ -267,7 +268,8 @@ func countOwed(k *check) {
 }
 
 // countBeside counts while others write. There are always between least and most unfinished records, and at most one of each writer is held. A
-// store on several servers (k.spread) may count also what ended meanwhile on another of them.
+// store on several servers (k.spread) may count also what ended meanwhile on another of them, so its bound is higher by the records that ended during the call.
+// The writers go on until enough counts are made.
 func countBeside(k *check) {
 	d, ok := newCountModel(k)
 	if !ok {

@@ -44,8 +44,8 @@ func (d *dueModel) times(q persist.Query) map[string]time.Time {
 	return want
 }
 
-// step makes one random change, in the journal and in expected: it begins, finishes, forgets, holds or postpones a record. An ended record
-// stays as it is.
+// step makes one random change, in the journal and in expected: it begins, finishes, forgets, holds or postpones a record (sets another time for its next
+// attempt). An ended record stays as it is.
 func (d *dueModel) step() {
 	key := fmt.Sprint(d.random.IntN(30))
 	rec, exists := d.expected[key]

@@ -95,7 +95,7 @@ func callOf(t *testing.T, c *oncehttp.Client, url, key, account, body string) er
 }
 
 // usedAgain requires that a repeat of a used key (the rest of an erased record) gets ErrFinal, with the effect that the first call had, for the same body
-// and for another. A used key cannot tell the two apart.
+// and for another. A used key has no fingerprint of the request, and so cannot tell the two apart.
 func usedAgain(t *testing.T, name string, call func(body string) error) {
 	t.Helper()
 	for _, body := range []string{`{"of":"canary"}`, `{"of":"another"}`} {
@@ -106,7 +106,7 @@ func usedAgain(t *testing.T, name string, call func(body string) error) {
 	}
 }
 
-// sealedBy returns the journal with encrypted records.
+// sealedBy returns the journal with encrypted records, by the settings c and one fixed key.
 func sealedBy(t testing.TB, j persist.Journal, c seal.Config) persist.Journal {
 	t.Helper()
 	c.Keys = []seal.Key{{ID: "a", Secret: bytes.Repeat([]byte("a"), seal.SecretSize)}}
@@ -136,7 +136,8 @@ func (e Engine) usedRows(t *testing.T, texts map[string]string, narrow string, w
 	}
 }
 
-// usedListed checks that each listing that does not ask for a key has all used keys.
+// usedListed checks for several queries that a listing has the used keys that it selects, want of them if it selects all. name is that of the journal, for
+// errors.
 func usedListed(t *testing.T, name string, j persist.Journal, want int) {
 	t.Helper()
 	count := func(q persist.Query) (n int) {

@@ -28,7 +28,8 @@ type Used struct {
 
 // UsedKeys measures the bytes that a used key, what is left of an erased record, takes: in the table, and in each index. It makes the number keys of them,
 // atOnce at a time: u.Begin copies a pending record, u.End ends the copies, and a sweep, or u.Sweep in its place, takes their texts. Sweeps meet the rows in
-// the order of their ids, which is random. u.Full rebuilds the tables. With sealed the records are encrypted.
+// the order of their ids, which is random. u.Full rebuilds the tables. The first sweep is always one of the journal, so that u.Sweep has its result to imitate.
+// With sealed the records are encrypted.
 func UsedKeys(b *testing.B, u Used, keys, atOnce int, sealed bool) {
 	ctx, j := b.Context(), u.Open(b, u.Address, time.Minute)
 	if sealed {
@@ -86,7 +87,7 @@ func UsedKeys(b *testing.B, u Used, keys, atOnce int, sealed bool) {
 	u.report(b, "rebuilt: ", rows)
 }
 
-// sweepAll sweeps until n keys are used ones.
+// sweepAll sweeps until it has changed n records, each into a used key.
 func sweepAll(b *testing.B, j persist.Journal, n int) {
 	for swept := 0; swept < n; {
 		more, err := j.Sweep(b.Context(), persist.Limits{Now: time.Now().Add(time.Hour)})

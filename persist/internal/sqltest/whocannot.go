@@ -40,8 +40,8 @@ func cannots() []cannot {
 }
 
 // WhoCannot tests two workers on a journal. The first one lacks something that the operations need, and must claim nothing. The second one lacks nothing,
-// and must send all at once. opener is called for each test, and returns open: that opens a new journal, and the next time the same one, as another process
-// would.
+// and must send all at once. c.seals and c.unseals are the letters of the keys of the able and of the lacking one. opener is called for each test, and returns
+// open: that opens a new journal, and the next time the same one, as another process would.
 func WhoCannot(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
 	for _, c := range cannots() {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func sealed(t *testing.T, j persist.Journal, keys string) persist.Journal {
 	return over
 }
 
-// whoCannot lets a worker run that cannot send the operations (on the journal lacking), beside one that can (on able). The first one must leave all records,
+// whoCannot lets a worker run that cannot send the operations (on the journal lacking), before one that can (on able). The first one must leave all records,
 // as raw shows them without decryption, as they are, and the second one sends them. A request may go out only with the credentials that Authorize sets.
 func whoCannot(t *testing.T, raw, able, lacking persist.Journal, c cannot) {
 	const n = 20

@@ -17,8 +17,8 @@ import (
 )
 
 // Listener is the role of a process. It runs a journal until its standard input ends, and prints a line whenever it
-// begins to hear other processes, or no longer does. It looks at the journal by itself every third of the lease, a minute
-// at most.
+// begins to hear other processes, or no longer does. It looks at the journal by itself every third of the lease, a minute at most: so a long lease shows
+// whether it is woken.
 func Listener(ctx context.Context, lease string, open func(context.Context) (persist.Journal, error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -123,7 +123,7 @@ func (w *woken) says(text string) {
 	}
 }
 
-// sends enqueues an operation in this process, and returns the time until the other process has sent it.
+// sends waits until the other process sleeps, enqueues an operation in this one, and returns the time until the other process has sent it.
 func (w *woken) sends(enqueue func(*http.Request, oncehttp.Key) error) time.Duration {
 	w.t.Helper()
 	time.Sleep(idle)
@@ -149,8 +149,8 @@ func (w *woken) sends(enqueue func(*http.Request, oncehttp.Key) error) time.Dura
 }
 
 // Woken runs a journal in another process, which looks by itself once a minute only, and enqueues in this one: the other must send each operation at
-// once. commit, unless it is nil, begins a record in a transaction of its own, and notifies afterwards. breakIt, unless it is nil, breaks the
-// listening connection. args are those of the role "listener".
+// once. commit, unless it is nil, begins a record in a transaction of its own, and notifies afterwards. breakIt, unless it is nil, breaks the listening
+// connection, half way: the other process must make another one without a report. args are those of the role "listener".
 func Woken(t *testing.T, j persist.Journal, args []string, commit func(persist.Record) error, breakIt func()) {
 	w := startListener(t, j, args)
 	w.says("listening")

@@ -41,8 +41,8 @@ const (
 // Prefix begins the text in the place of a name of a used key.
 const Prefix = "erased:"
 
-// MayPack reports whether a record, once it is erased, can become a used key: a few bytes for that its key was used. It cannot if its key was spelled on the
-// wire in a way that a used key cannot note, or if its account has scopes (headers that name the owner of the key) with names: a call could not be compared
+// MayPack reports whether a record, once it is erased, can become a used key: a few bytes that say that its key was used. It cannot if its key was spelled on
+// the wire in a way that a used key cannot note, or if its account has scopes (headers that name the owner of the key) with names: a call could not be compared
 // with it then.
 func MayPack(rec *persist.Record) bool {
 	spelled := rec.ServerToken || rec.WireKey == rec.Key || rec.WireKey == quoted(rec.Key)
@@ -54,7 +54,7 @@ func quoted(key string) string { return `"` + key + `"` }
 
 // Pack returns what is left of an erased record in its used key: its effect, status, some counts and times, and the scopes. wireKey
 // and key are the record's before it was erased: they tell how its key was spelled on the wire. The time from Begin to end is in seconds, rounded up. A
-// sealed (encrypted) record has SealedEnd, and without the revision, that time and the counts.
+// sealed (encrypted) record has SealedEnd, (its encrypted end, which has the rest) in place of the revision, that time and the counts.
 func Pack(rec *persist.Record, wireKey, key string) []byte {
 	flags := effects[rec.Effect]
 	switch {
@@ -100,8 +100,8 @@ func unpackStatus(n uint64) int {
 	return int(n)
 }
 
-// appendScopes appends the number of the scopes (headers that name the owner of a key), and each of them. A well-known name takes a few bits of the
-// first byte of its scope.
+// appendScopes appends the number of the scopes (headers that name the owner of a key), and each of them. A well-known name takes a few bits of the first byte
+// of its scope (its place in scopeNames, from 1 on; 0: the name follows). The two lowest bits are the kind of its value.
 func appendScopes(b []byte, scopes []persist.Scope) []byte {
 	b = binary.AppendUvarint(b, uint64(len(scopes)))
 	for _, s := range scopes {
@@ -115,7 +115,8 @@ func appendScopes(b []byte, scopes []persist.Scope) []byte {
 	return b
 }
 
-// packScope returns the kind of a scope's value, and its bytes. A digest is packed as its 32 bytes.
+// packScope returns the kind of a scope's value, and its bytes. A digest is packed as its 32 bytes, unless its text has another spelling than lower-case
+// hexadecimal: then it must stay a text, to come back as it was.
 func packScope(value string) (kind byte, packed []byte) {
 	hash, isDigest := strings.CutPrefix(value, "sha256:")
 	sum, err := hex.DecodeString(hash)
@@ -161,7 +162,7 @@ func (u *unpacker) take(n uint64) []byte {
 	return taken
 }
 
-// scope reads a scope, as appendScopes writes it. It sets bad if there is none.
+// scope reads a scope, as appendScopes writes it. It sets bad if there is none, or if its name or kind is unknown.
 func (u *unpacker) scope() (s persist.Scope) {
 	head := u.take(1)
 	if u.bad {
