@@ -34,8 +34,8 @@ const (
 // backslashMode is the mode in which the driver writes strings otherwise. It is kept.
 const backslashMode = "NO_BACKSLASH_ESCAPES"
 
-// fits reports whether the statements of the journal mean the same in a session of this sql_mode. Only known modes do, and one that refuses values
-// out of range must be among them.
+// fits reports whether the statements of the journal mean the same in a session of this sql_mode. Only known modes do, and the strict one, which refuses values
+// out of range, must be among them.
 func fits(mode string) bool {
 	strict := false
 	for name := range strings.SplitSeq(mode, ",") {
@@ -52,8 +52,8 @@ func fits(mode string) bool {
 }
 
 // set returns the assignments that prepare the session for the journal (to), and those that restore the program's own values (back). Names of
-// isolation levels and modes need no quoting. idle is the idle_transaction_timeout in seconds for a session without one: with it the server ends a
-// transaction left open, for example after a network failure.
+// isolation levels and modes need no escaping. A value that is right already is left out of both lists. idle is the idle_transaction_timeout in seconds for a
+// session without one: with it the server ends a transaction left open, for example after a network failure.
 func (s session) set(idle int) (to, back []string) {
 	assign := func(name, own, was string) {
 		to, back = append(to, name+" = "+own), append(back, name+" = "+was)
@@ -163,9 +163,9 @@ func values(args []driver.NamedValue) []any {
 	return all
 }
 
-// interpolated returns a statement with its parameters in its text. The text is one round trip, and its bytes are binary ones, whatever the character set of
-// the session and the options of the driver are. It returns false, and the statement must be prepared, for a text larger than the server takes in one
-// packet, and for a value of another type. No statement of the journal has a question mark in a string.
+// interpolated returns a statement with its parameters in its text. The text is one round trip (a prepared statement needs more), and its bytes are binary
+// ones, whatever the character set of the session and the options of the driver are. It returns false, and the statement must be prepared, for a text larger
+// than the server takes in one packet, and for a value of another type. No statement of the journal has a question mark in a string.
 func (b *borrowed) interpolated(query string, args []driver.NamedValue) (string, bool) {
 	var text []byte
 	for i, part := range strings.Split(query, "?") {
@@ -205,8 +205,8 @@ func appendHex(text, v []byte) []byte {
 	return append(hex.AppendEncode(append(text, "x'"...), v), '\'')
 }
 
-// BeginTx implements [driver.ConnBeginTx]. The session has the isolation of all transactions of this package. The
-// commit of a sql.Tx would wait for its answer without a bound.
+// BeginTx implements [driver.ConnBeginTx]. The session has the isolation of all transactions of this package. It sends statements itself, since the commit of a
+// sql.Tx would wait for its answer without a bound.
 func (b *borrowed) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	if level := sql.IsolationLevel(opts.Isolation); level != sql.LevelReadCommitted && level != sql.LevelDefault || opts.ReadOnly {
 		return nil, errors.New("persist/mysql: a transaction of another kind than the journal's")
@@ -217,7 +217,7 @@ func (b *borrowed) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	return &transaction{b}, nil
 }
 
-// Begin implements [driver.Conn]. It begins a transaction with the default isolation.
+// Begin implements [driver.Conn]. It begins a transaction with the session's isolation.
 func (b *borrowed) Begin() (driver.Tx, error) {
 	return b.BeginTx(context.Background(), driver.TxOptions{})
 }
@@ -230,10 +230,10 @@ func (b *borrowed) Prepare(string) (driver.Stmt, error) {
 // transaction is a transaction on a borrowed connection.
 type transaction struct{ b *borrowed }
 
-// Commit implements [driver.Tx]. The session stays connected, and no new transaction begins.
+// Commit implements [driver.Tx]. The words after COMMIT overrule a setting of the server: the session stays connected, and no new transaction begins.
 func (t *transaction) Commit() error { return t.end("COMMIT AND NO CHAIN NO RELEASE") }
 
-// Rollback implements [driver.Tx]. The session stays connected, and no new transaction begins.
+// Rollback implements [driver.Tx]. The words after ROLLBACK overrule a setting of the server: the session stays connected, and no new transaction begins.
 func (t *transaction) Rollback() error { return t.end("ROLLBACK AND NO CHAIN NO RELEASE") }
 
 // end ends the transaction by COMMIT or ROLLBACK, within a time limit of its own. After an error the transaction may be open, and the connection is not used
@@ -267,7 +267,7 @@ func (r *rows) Close() (err error) {
 	return err
 }
 
-// Next implements [driver.Rows], by the rows of the program's DB.
+// Next implements [driver.Rows], by the rows of the program's DB. Scanned into an any, a value stays as the driver gave it.
 func (r *rows) Next(dest []driver.Value) error {
 	if !r.read.Next() {
 		if err := r.read.Err(); err != nil {

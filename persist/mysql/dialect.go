@@ -49,7 +49,7 @@ type dialect struct {
 
 // dialect returns the statements and names for this journal's database, with its time limits. There are two statements for Begin: for encrypted
 // records and for those in clear. With polls (the time limit of a call is too short for a wait of whole seconds) no statement of the journal's own waits for
-// a lock: it tries again.
+// a lock: it tries again. d.begin has the two by whether the record is sealed (encrypted).
 func (o Options) dialect() *dialect {
 	wait := o.LockWait
 	if o.polls {
@@ -68,7 +68,7 @@ func lockWait(d time.Duration) string {
 	return fmt.Sprintf("SET STATEMENT innodb_lock_wait_timeout=%d FOR ", int(d/time.Second))
 }
 
-// gate returns the name of the table of gates: its rows are locked by transactions that take a number for a record, so that Barrier can wait for
+// gate returns the name of the table of gates: its rows are locked (shared) by transactions that take a number (seq) for a record, so that Barrier can wait for
 // them.
 func (d *dialect) gate() string { return d.prefix + "oncehttp_gate" }
 
@@ -102,11 +102,11 @@ func (d *dialect) insert(sealed bool, seq, from string) string {
 		d.Records(), strings.Join(names, ", "), strings.Join(values, ", "), from, d.Records(), strings.Join(append(returned, d.unused()), ", "))
 }
 
-// isSealed reports whether the row is that of a sealed (encrypted) record: its needs name the keys of the seal.
+// isSealed reports whether the row is that of a sealed (encrypted) record: its needs (what a client must have to send it) name the keys of the seal.
 func isSealed(row *sqljournal.Row) bool { return bytes.Contains(row.Needs, []byte(" seal=")) }
 
-// insertValues returns the parameters for the INSERT made by insert: the row's fields without Seq, those of from, and the row's token five times: the
-// statement asks in five places if the row in the table is this new one.
+// insertValues returns the parameters for the INSERT made by insert: the row's fields without Seq, those of from (parameters of a condition behind the values),
+// and the row's token five times: the statement asks in five places if the row in the table is this new one.
 func insertValues(row *sqljournal.Row, from ...any) []any {
 	values := append(slices.Delete(row.Fields(), 1, 2), from...)
 	return append(values, row.Token, row.Token, row.Token, row.Token, row.Token)
@@ -137,7 +137,7 @@ func (d *dialect) UpdateFact() string {
 // Records implements sqljournal.Dialect: it returns the name of the table of records, ready for a statement.
 func (d *dialect) Records() string { return d.prefix + "oncehttp_record" }
 
-// By implements sqljournal.Dialect: it returns the table for a SELECT that must find its rows by this index.
+// By implements sqljournal.Dialect: it returns the table for a SELECT that must find its rows by this index: the server must not choose another.
 func (d *dialect) By(index sqljournal.Index) string {
 	name := map[sqljournal.Index]string{sqljournal.PrimaryKey: "PRIMARY", sqljournal.SweepIndex: "record_sweep", sqljournal.CountIndex: "record_count"}[index]
 	return d.Records() + " FORCE INDEX (" + name + ")"
@@ -156,7 +156,8 @@ func (d *dialect) Delete(where string) string {
 // DeleteAll returns the statement that deletes n records by their ids.
 func (d *dialect) DeleteAll(n int) string { return d.deleteAll(d.Records(), n) }
 
-// deleteAll returns the statement that deletes n rows of a table by their ids. For a list of ids the server may scan the table, and lock every row.
+// deleteAll returns the statement that deletes n rows of a table by their ids. For a plain list (IN) the server may scan the table, and lock every row; so the
+// ids are joined to it by its primary key.
 func (d *dialect) deleteAll(table string, n int) string {
 	return fmt.Sprintf("DELETE r FROM (SELECT ? AS id%s) v STRAIGHT_JOIN %s r FORCE INDEX (PRIMARY) ON r.id = v.id",
 		strings.Repeat(" UNION ALL SELECT ?", n-1), table)
@@ -172,7 +173,7 @@ func (d *dialect) Orphan(one bool) string {
 }
 
 // Begin implements sqljournal.Dialect: one statement inserts the row and returns the one that stands there, which may be the row itself. It locks a
-// gate, a row of a small table, by which Barrier waits for it.
+// gate, a row of a small table, by which Barrier waits for it. A random one of several gates, so that these locks do not all meet in one row.
 func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	standing, err := d.put(ctx, run, row.ID, d.begin[isSealed(row)], insertValues(row, rand.IntN(gates)))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -209,7 +210,7 @@ func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 }
 
 // passed returns when every transaction that held a lock on this gate at the call has ended. A gate is a row of a small table. It first tries without
-// a wait: a waiting exclusive lock would hold up others.
+// a wait: a waiting exclusive lock would hold up others. After barrierTries such tries it waits.
 func (d *dialect) passed(ctx context.Context, conn *sql.Conn, gate int) (err error) {
 	query := "SELECT gate FROM " + d.gate() + " WHERE gate = ? FOR UPDATE"
 	for try := range barrierTries {
@@ -237,7 +238,8 @@ func (d *dialect) Now() string {
 }
 
 // Claim implements sqljournal.Dialect: it gives up to n due rows to the owner of the lease, and writes into each the progress that taken returns for it. The
-// server has no UPDATE … RETURNING. Claim locks, and then writes, each row by the primary key: a plan with a scan of the table would lock every row.
+// server has no UPDATE … RETURNING. Claim locks, and then writes, each row by the primary key: a plan with a scan of the table would lock every row. where and
+// args select the records; with lease.Group that is one group, an origin and needs.
 func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int, taken func(*sqljournal.Row, int64) []byte) (now int64, err error) {
 	tx, err := conn.BeginTx(ctx, readCommitted())
 	if err != nil {
@@ -279,8 +281,8 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 	return now, tx.Commit()
 }
 
-// Renew implements sqljournal.Dialect: it extends the leases of owner on the rows with these ids. held are the ids of the extended ones: rows locked by
-// others are passed over. now is the server's time.
+// Renew implements sqljournal.Dialect: it extends the leases of owner on the rows with these ids. held are the ids of the extended ones: rows locked by others
+// are passed over, and so are those with another owner. now is the server's time.
 func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Lease, ids [][]byte) (held [][]byte, now int64, err error) {
 	tx, err := conn.BeginTx(ctx, readCommitted())
 	if err != nil {
@@ -325,7 +327,8 @@ func (d *dialect) Confirm() string { return "" }
 // value too large for a packet as a part of a statement is sent in a packet of its own.
 func (d *dialect) Most() (bytes int64, bound string) { return d.most.Load(), serverPacket }
 
-// TooLarge implements sqljournal.Dialect: it reports whether an error means that a statement is longer than the server takes.
+// TooLarge implements sqljournal.Dialect: it reports whether an error means that a statement is longer than the server takes, by the driver's own check or by
+// the server's answer.
 func (d *dialect) TooLarge(err error) bool {
 	var my *mysql.MySQLError
 	switch {
@@ -337,8 +340,9 @@ func (d *dialect) TooLarge(err error) bool {
 	return my.Number == packetTooLarge || my.Number == unknownError && strings.Contains(my.Message, packetName)
 }
 
-// Doubt implements sqljournal.Dialect: it tells by the error of a statement whether it may have taken effect. The errors of a server stop or of a KILL may
-// come during a commit. With polls, the end of a wait for a lock is Again: the journal tries again in place of a longer wait.
+// Doubt implements sqljournal.Dialect: it tells by the error of a statement whether it may have taken effect. Without an answer of the server it may. The
+// errors of a server stop or of a KILL may come during a commit. With polls, the end of a wait for a lock is Again: the journal tries again in place of a
+// longer wait.
 func (d *dialect) Doubt(err error) sqljournal.Doubt {
 	var my *mysql.MySQLError
 	switch {

@@ -12,7 +12,8 @@ import (
 
 // DueTimes implements sqljournal.Dialect: it calls found with the first due time of each of the next n groups (an origin and needs). The server plans a
 // condition on a column of another row, as in a recursive query, without the range of the index, and would read the index from its start at each step. In a
-// loop each step is a statement of its own with a constant, and a result of its own: first the next needs of the same origin, then the next origin.
+// loop each step is a statement of its own with a constant, and a result of its own: first the next needs of the same origin, then the next origin. after and
+// needs are the hash of the last group's origin, and its needs.
 func (d *dialect) DueTimes(ctx context.Context, conn *sql.Conn, where string, args []any, after, needs []byte, n int, found func(origin, needs []byte, next int64)) (err error) {
 	step := fmt.Sprintf(`SELECT origin_hash, needs, origin, next_attempt INTO v_hash, v_needs, v_origin, v_next FROM %s FORCE INDEX (record_origin)
 				WHERE %s AND `, d.Records(), where)

@@ -77,7 +77,7 @@ func Migrate(ctx context.Context, url string, opts Options) error {
 	return sqljournal.Migrate(ctx, db, name, opts.migrate)
 }
 
-// migrate makes or upgrades the journal's tables, under a lock of the server that keeps other processes from the same.
+// migrate makes or upgrades the journal's tables, under a named lock of the server that keeps other processes from the same.
 func (o Options) migrate(ctx context.Context, db *sql.DB) error {
 	made, err := o.schema()
 	if err != nil {

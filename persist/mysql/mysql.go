@@ -73,7 +73,7 @@ type Options struct {
 var databaseName = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
 
 // checked returns the options with the defaults filled in. polls is set if the time limit of a call is too short for a wait for locks, which lasts
-// whole seconds: the journal then tries again instead.
+// whole seconds: the journal then tries again instead. A LockWait of zero is then one second, or as many whole seconds as fit.
 // Error: ErrOptions for an invalid one.
 func (o Options) checked() (Options, error) {
 	if o.MaxConns == 0 {
@@ -168,8 +168,8 @@ func (o Options) config(text string) (*mysql.Config, error) {
 }
 
 // database makes the pool and the name of the journal. The pool connects when it is used. The server must answer each
-// statement within limit; zero is no limit. The driver needs the limit, since its commit ignores the context. first
-// checks new connections; nil: nothing checks them.
+// statement within limit; zero is no limit. The driver needs the limit, since its commit ignores the context. first checks new connections; nil: nothing checks
+// them, as for a migration.
 func (o Options) database(text string, limit time.Duration, first *greeting) (db *sql.DB, name string, err error) {
 	c, err := o.config(text)
 	if err != nil {

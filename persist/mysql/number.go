@@ -13,8 +13,8 @@ import (
 
 // This file numbers records.
 
-// Number implements sqljournal.Dialect: it gives numbers to the committed records without one. After a while a record locked by another transaction
-// is passed over: its number will be a later one.
+// Number implements sqljournal.Dialect: it gives numbers to the committed records without one. After numberTries a record locked by another transaction is
+// passed over: its number will be a later one.
 func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	for range numberTries {
 		var id []byte
@@ -42,8 +42,8 @@ func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// numberSome gives numbers to some records, in one transaction, and returns how many. It locks a gate, a row of a small table, as each transaction
-// that takes a number does: Barrier waits for it.
+// numberSome gives numbers to some records, in one transaction, and returns how many: fewer than numberRows if no more are free. It locks a gate, a row of a
+// small table, as each transaction that takes a number does: Barrier waits for it.
 func (d *dialect) numberSome(ctx context.Context, conn *sql.Conn) (n int, err error) {
 	tx, err := conn.BeginTx(ctx, readCommitted())
 	if err != nil {

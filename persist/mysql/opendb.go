@@ -93,7 +93,7 @@ const (
 const borrowTries = 3
 
 // Connect implements [driver.Connector]: it takes a connection of the program's DB within a time limit. It passes over dead ones, as many as the DB has open
-// and a few more, and tries again a few times after refused credentials: while they are changed, the server may not know the new ones yet.
+// and a few more (borrowTries), and tries again a few times after refused credentials: while they are changed, the server may not know the new ones yet.
 func (l *lender) Connect(ctx context.Context) (driver.Conn, error) {
 	// database/sql itself connects without a bound.
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
@@ -132,7 +132,8 @@ const accessDenied = 1045
 // Driver implements [driver.Connector]. It returns the driver of the program's own database.
 func (l *lender) Driver() driver.Driver { return l.db.Driver() }
 
-// borrow takes a connection from the program's DB, checks its server, and sets its session as the journal needs it. Error: also ErrVolatile.
+// borrow takes a connection from the program's DB, checks its server, and sets its session as the journal needs it. The borrowed connection goes back at its
+// Close. Error: also ErrVolatile.
 func (l *lender) borrow(ctx context.Context) (*borrowed, error) {
 	taken, err := l.db.Conn(ctx)
 	if err != nil {
@@ -154,7 +155,8 @@ func (l *lender) borrow(ctx context.Context) (*borrowed, error) {
 	return b, nil
 }
 
-// session reads and checks the settings of a connection and its server. A connection with an open transaction is refused. Error: also ErrVolatile.
+// session reads and checks the settings of a connection and its server, and notes the largest packet that the server takes. A connection with an open
+// transaction is refused. Error: also ErrVolatile.
 func (l *lender) session(ctx context.Context, conn *sql.Conn) (session, error) {
 	var server settings
 	var s session

@@ -24,9 +24,9 @@ type most = atomic.Int64
 // max_allowed_packet is a multiple of it.
 const packetLeast = 16 << 10
 
-// inPacket returns the function that writes a row in a transaction of the caller's own. A row possibly too large for a packet is compared with the
-// server's bound, and sent as the parameters of a prepared statement. Otherwise the caller's driver may write it as text, and the server ends a
-// connection with a too large packet. Error: persist.ErrTooLarge.
+// inPacket returns the function that writes a row in a transaction of the caller's own. A row possibly too large for a packet (the unit in which the server
+// takes a statement) is compared with the server's bound, and sent as the parameters of a prepared statement. Otherwise the caller's driver may write it as
+// text, and the server ends a connection with a too large packet. Error: persist.ErrTooLarge.
 func inPacket(ctx context.Context, tx *sql.Tx, row *sqljournal.Row) (sqljournal.QueryRow, error) {
 	run := sqljournal.OnTx(tx)
 	if 2*row.Bytes() <= packetLeast { // within the bound of every server, also with each byte escaped as text

@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// Owed implements sqljournal.Dialect: it returns the condition for records whose end or hold still has to be handed to Config.OnResult. The server
-// has no partial indexes; rows that owe nothing have NULL there.
+// Owed implements sqljournal.Dialect: it returns the condition for records whose end or hold still has to be handed to Config.OnResult. The server has no
+// partial indexes, so there is a computed column; rows that owe nothing have NULL there.
 func (d *dialect) Owed() string { return "owed = 1" }
 
 // MarkDelivered marks a result as delivered, inside a transaction of the caller's own, in a journal with the default options, as [Options.MarkDelivered]

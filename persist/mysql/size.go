@@ -2,8 +2,8 @@ package mysql
 
 import "strings"
 
-// Size implements sqljournal.Dialect: it returns the query for the bytes of the tables with their indexes. A role sees the tables on which it has a
-// right.
+// Size implements sqljournal.Dialect: it returns the query for the bytes of the tables with their indexes. A role sees only the tables on which it has a right.
+// d.prefix is the quoted name of the database and a dot, or empty.
 func (d *dialect) Size() string {
 	database := "DATABASE()"
 	if d.prefix != "" {

@@ -65,7 +65,7 @@ func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (exi
 }
 
 // insertIn inserts the row, and returns the row that is in the table then: this one, or another with its id, locked by the insert. If the server's settings
-// lose commits, it inserts nothing, and returns ErrVolatile.
+// lose commits, it inserts nothing (no row comes back, ErrNoRows), and returns ErrVolatile. The new row has no number yet.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	d := o.dialect()
 	statement := lockWait(o.LockWait) + d.insert(isSealed(row), "NULL", "FROM DUAL WHERE ? OR "+isDurable)

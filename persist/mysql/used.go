@@ -31,8 +31,8 @@ func (d *dialect) unused() string {
 }
 
 // put runs an INSERT made by insert, with these values, for a row of this id. It returns the row that stands under the id now: the new one, an earlier
-// record's, or that of a used key (the rest of an erased record). It is nil if the used key has just been removed. Error: also sql.ErrNoRows if the INSERT
-// had nothing to insert.
+// record's, or that of a used key (the rest of an erased record). It is nil if the used key that prevented the INSERT has just been removed. Error: also
+// sql.ErrNoRows if the INSERT had nothing to insert.
 func (d *dialect) put(ctx context.Context, run sqljournal.QueryRow, id []byte, insert string, values []any) (*sqljournal.Row, error) {
 	var standing sqljournal.Row
 	err := run(ctx, insert, values, append(standing.Fields(), new(sql.NullInt64))...)
@@ -47,7 +47,8 @@ func (d *dialect) put(ctx context.Context, run sqljournal.QueryRow, id []byte, i
 	return &standing, err
 }
 
-// usedRow returns the columns of a record for a SELECT from the table of used keys itself: a lock of a SELECT from Used would lock nothing.
+// usedRow returns the columns of a record for a SELECT from the table of used keys itself: the result of Used is a derived table, in which a lock would lock
+// nothing.
 func usedRow() string {
 	var columns []string
 	for _, c := range sqljournal.Columns() {
@@ -94,8 +95,8 @@ func (d *dialect) Used(index sqljournal.Index) string {
 }
 
 // InsertUsed implements sqljournal.Apart: it inserts used keys (the rests of erased records) into their table. It fails at once if it would have to wait:
-// the transaction of a sweep has locked records, and a transaction at REPEATABLE READ that has begun a record keeps a range of the table of used keys until
-// its end.
+// the transaction of a sweep has locked records, and a caller's transaction at REPEATABLE READ that has begun a record keeps a range of the table of used keys
+// locked until its end. values has the columns of one row after the other.
 func (d *dialect) InsertUsed(ctx context.Context, tx *sql.Tx, values []any) error {
 	columns := sqljournal.UsedColumns()
 	id, sweepAt := slices.Index(columns, "id"), slices.Index(columns, "sweep_at")
@@ -134,7 +135,7 @@ func (d *dialect) DeleteUsed(ctx context.Context, tx *sql.Tx, ids []any) (int64,
 }
 
 // LookUsed implements sqljournal.Apart: it returns the query for a used key (the rest of an erased record) with this id, made after a write of a record with
-// the same id. The lock makes it see what was committed.
+// the same id. The lock makes it see what was committed, whatever the transaction's snapshot.
 func (d *dialect) LookUsed() string {
 	return d.bound + "SELECT id FROM " + d.used() + " WHERE id = ? LOCK IN SHARE MODE"
 }

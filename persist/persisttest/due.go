@@ -126,7 +126,8 @@ func dueReopened(k *check) {
 }
 
 // dueNext is the case due/next. A journal without leases also returns Next, the first due time after the moment that the query names (DueBy): a record being
-// run must not hide it. A journal with leases leaves such a record out, and passes. The record of account "a|S=1" is inside "a", and that of "b" is not.
+// run must not hide it. A journal with leases (a Claimer) leaves such a record out by itself, and passes. The record of account "a|S=1" is inside "a", and that
+// of "b" is not.
 func dueNext(k *check) {
 	j := k.journal()
 	due, ok := persist.As[persist.DueTimes](j)

@@ -31,7 +31,8 @@ func eraseCases() []testCase {
 	}
 }
 
-// erase erases a record and requires the right result. It returns the record as the journal must have it; unchanged if the journal cannot erase.
+// erase erases a record and requires the right result. It returns the record as the journal must have it; unchanged if the journal cannot erase. Record.Erase
+// takes the texts out of the record, and puts digests by the secret in the place of its names.
 func (k *check) erase(j persist.Journal, r persist.Record) persist.Record {
 	eraser, can := persist.As[persist.Eraser](j)
 	if !can {
@@ -52,8 +53,9 @@ func (k *check) erase(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
-// nameless requires that the record erased, which was the record was before, has none of its old names: account, key, key on the wire, and the keys
-// of related operations. A name of one letter may be part of another text. after is the act, for messages.
+// nameless requires that erased, the record was after an Erase, has none of its old names: account, key, key on the wire, and the keys
+// of related operations. A name of one letter may by chance be part of another text, so it is only compared with the name in its own place. after is the act,
+// for messages.
 func (k *check) nameless(was, erased persist.Record, after string) {
 	now := namesOf(&erased)
 	for i, name := range namesOf(&was) {
@@ -72,8 +74,8 @@ func namesOf(r *persist.Record) []string {
 	return names
 }
 
-// evidenced returns ended records of every size, whose ends a caller has heard. Those that a person has not settled have been replaced by another
-// operation, with a note of that.
+// evidenced begins and ends records of every size, makes their ends heard by a caller, and returns them as the journal has them. Those that a person has not
+// settled have been replaced by another operation, with a note of that.
 func evidenced(k *check, j persist.Journal) []persist.Record {
 	all := ended(k, j)
 	for i := range all {
@@ -95,7 +97,8 @@ func (k *check) reported(j persist.Journal, id persist.ID) {
 	}
 }
 
-// eraseEnded is the case erase/ended. An erased record has nothing of a person, and is found by the key that it had.
+// eraseEnded is the case erase/ended. An erased record has nothing of a person, and is found by the key that it had. What is owed to OnResult cannot be erased,
+// and is left out.
 func eraseEnded(k *check) {
 	j := k.journal()
 	if _, can := persist.As[persist.Eraser](j); !can {
@@ -158,7 +161,7 @@ func eraseScoped(k *check) {
 			k.errorf("Erase of account %q: %q", account, r.Account)
 		}
 		for n, outer := range accounts {
-			selected := n <= i && (n > 0 || i == 0) // each holds those after it, but for the unnamed account
+			selected := n <= i && (n > 0 || i == 0) // each holds those after it, but for the unnamed account, which holds none of these
 			if got := k.list(j, persist.Query{Account: outer, Key: "scoped", After: r.Seq - 1}); (len(got) == 1) != selected {
 				k.errorf("List of account %q after Erase in account %q: %q", outer, account, keys(got))
 			}
@@ -169,7 +172,8 @@ func eraseScoped(k *check) {
 	}
 }
 
-// eraseAgain checks that the ID of an erased record is not free for a new one, and that no change by that ID brings its names back.
+// eraseAgain checks that the ID of an erased record is not free for a new one, and that no change by that ID brings its names back: neither a change from a
+// copy read before the Erase, nor an Assign of another record.
 func eraseAgain(k *check) {
 	j := k.journal()
 	eraser, can := persist.As[persist.Eraser](j)
@@ -194,7 +198,8 @@ func eraseAgain(k *check) {
 	k.found(j, was.ID, r, "calls with the ID that it had")
 }
 
-// eraseRefuses is the case erase/refuses. Erase refuses a record that has changed, is not final, or whose end is owed to somebody.
+// eraseRefuses is the case erase/refuses. Erase refuses a record that has changed, is not final, or whose end is owed to somebody (unreported to its caller, or
+// owed to OnResult), even if the given record denies that.
 func eraseRefuses(k *check) {
 	j := k.journal()
 	eraser, can := persist.As[persist.Eraser](j)
@@ -238,7 +243,8 @@ func eraseRefuses(k *check) {
 	try(k.get(j, owed.ID), func(r *persist.Record, _ *[]byte) { r.OwedFrom = time.Time{} }, persist.ErrInvalid, "a record whose end is owed")
 }
 
-// eraseOnce erases beside Amends and sweeps: one change of a revision stands, and an erased record stays so.
+// eraseOnce erases beside Amends and sweeps: of an Erase and an Amend at one revision exactly one succeeds, and the record is as that one left it. The sweeps
+// must not matter.
 func eraseOnce(k *check) {
 	j := k.journal()
 	eraser, can := persist.As[persist.Eraser](j)

@@ -67,7 +67,7 @@ func factChanges(k *check) {
 	k.fact(j, "form", nil, nil, []byte("sealing"))
 }
 
-// factOnce is the case fact/once. Of many changes of one fact at once, exactly one succeeds.
+// factOnce is the case fact/once. Of many changes of one fact at once, exactly one succeeds. Two rounds write a fact that is not there, and two replace one.
 func factOnce(k *check) {
 	j, ctx := k.journal(), context.Background()
 	for round, old := range [][]byte{nil, []byte("first"), nil, []byte("first")} {
@@ -96,7 +96,7 @@ func factOnce(k *check) {
 	}
 }
 
-// factBounds is the case fact/bounds. Fact takes names and values up to their limits, and refuses all others.
+// factBounds is the case fact/bounds. Fact takes names (up to 16 lower-case letters and '-') and values up to their limits, and refuses all others.
 func factBounds(k *check) {
 	j, ctx := k.journal(), context.Background()
 	long := bytes.Repeat([]byte{7}, persist.FactMax)

@@ -20,7 +20,7 @@ func followCases() []testCase {
 	}
 }
 
-// follow lists the records after a number, counts them in seen, and returns the last number.
+// follow lists the records after a number, counts them in seen, and returns the last number met, or after if there are none.
 func (k *check) follow(j persist.Journal, account string, after uint64, seen map[string]int) uint64 {
 	for r, err := range j.List(context.Background(), persist.Query{Account: account, After: after}) {
 		if err != nil {
@@ -101,7 +101,8 @@ func listLate(k *check) {
 	lateMet(k, j, account, last, seen)
 }
 
-// lateMet goes on with listLate after the commit. last is the last number listed, and seen counts the records listed.
+// lateMet goes on with listLate after the commit. last is the last number listed, and seen counts the records listed. The record gets its number (Seq) only
+// after the commit, so it must be higher.
 func lateMet(k *check, j persist.Journal, account string, last uint64, seen map[string]int) {
 	existing, created, err := j.Begin(context.Background(), record(account, "late"))
 	if err != nil || created {

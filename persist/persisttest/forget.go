@@ -52,8 +52,8 @@ func forgetStale(k *check) {
 	k.holds(j, final, "a Forget after it was finished")
 }
 
-// forgetBegunAnew is the case forget/begun-anew. Changes with the forgotten record do not touch a new record of
-// the same key.
+// forgetBegunAnew is the case forget/begun-anew. Changes with the forgotten record do not touch a new record of the same key and at the same revision: its
+// number is another one.
 func forgetBegunAnew(k *check) {
 	ctx, j := context.Background(), k.journal()
 	old := k.begin(j, record("a", "k"))

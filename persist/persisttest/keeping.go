@@ -30,8 +30,8 @@ func keepingCases() []testCase {
 	}
 }
 
-// others returns limits of sweeps by clients with another Config, at a time after the finish of the suite's records. They must not count: a sweep without
-// Prune goes by the times in the record, where it has them.
+// others returns limits of sweeps by clients with another Config, at a time after the finish of the suite's records. They must not count: a sweep without Prune
+// goes by the times in the record, where it has them. Each set is one answer's and one key's time; zero is the default, and -1 is "not at all".
 func others(after time.Duration) []persist.Limits {
 	var all []persist.Limits
 	for _, keep := range []time.Duration{0, -1, time.Minute, 1000 * time.Hour} {
@@ -72,8 +72,8 @@ func keepingAnswer(k *check) {
 	k.swept(j, r, "a Sweep by another at once")
 }
 
-// keepingKey is the case keeping/key. A sweep keeps a key for the record's own KeepKey, for any limits of the
-// sweep.
+// keepingKey is the case keeping/key. A sweep keeps a key for the record's own KeepKey, for any limits of the sweep. A negative KeepKey keeps the key no longer
+// than the answer; without one (zero) it is kept for ever.
 func keepingKey(k *check) {
 	j := k.journal()
 	for i, keep := range []time.Duration{50 * time.Hour, -1} {
@@ -94,7 +94,8 @@ func keepingKey(k *check) {
 	}
 }
 
-// keepingKeyReopen is the case keeping/key-reopen. KeepKey of the record holds in later processes, and not that of a sweep (one of the limits of others).
+// keepingKeyReopen is the case keeping/key-reopen. KeepKey of the record holds in later processes, and not that of a sweep. others(...)[1] is one of several
+// sets of limits that must not matter.
 func keepingKeyReopen(k *check) {
 	j := k.journal()
 	r, forever := record("a", "bounded"), record("b", "for ever")
@@ -110,7 +111,7 @@ func keepingKeyReopen(k *check) {
 	k.swept(j, forever, "a Sweep at another key's time")
 }
 
-// keepingLengthened is the case keeping/lengthened. After ExtendKeeping the longer times count.
+// keepingLengthened is the case keeping/lengthened. After ExtendKeeping, with which the end lengthens the times set at Begin, the longer times count.
 func keepingLengthened(k *check) {
 	j := k.journal()
 	r := record("a", "k")

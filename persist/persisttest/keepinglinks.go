@@ -10,7 +10,7 @@ import (
 // This file holds the cases about ended records that other operations need. Who decides by a part of a record may miss what these have.
 
 // refused begins a record, as adjusted by change, ends it with a refusal (a 402), and returns it. Its answer is kept for an hour, and its key for two. Under
-// the key unreportedKey no caller has heard of the end.
+// the key unreportedKey, if it is a generated one, no caller has heard of the end.
 func (k *check) refused(j persist.Journal, key string, change func(r *persist.Record)) persist.Record {
 	r := record("a", key)
 	r.KeepAnswer, r.KeepKey = time.Hour, 2*time.Hour
@@ -41,8 +41,8 @@ func (k *check) replaced(j persist.Journal, r persist.Record, keepKey time.Durat
 	return k.amend(j, r)
 }
 
-// needed returns ended records that no sweep without Prune forgets, in this order: those with evidence against their end, and those that are linked to
-// another operation, under a generated key.
+// needed makes ended records that no sweep without Prune forgets, and returns them as the journal has them, in this order: those with evidence against their
+// end, and those that are linked to another operation, under a generated key.
 func (k *check) needed(j persist.Journal) (evident, linked []persist.Record) {
 	chosen := func(*persist.Record) {}
 	evident = []persist.Record{
@@ -59,7 +59,7 @@ func (k *check) needed(j persist.Journal) (evident, linked []persist.Record) {
 }
 
 // keepingEvidence is the case keeping/evidence. A record whose end an event contradicts is forgotten by no sweep and by no prune, also under a generated key,
-// and where its end was reported after its answer had gone.
+// and where its end was reported after its answer had gone. Forgotten, its refusal would let another operation be sent, and it has been paid.
 func keepingEvidence(k *check) {
 	j := k.journal()
 	evident, _ := k.needed(j)
@@ -80,7 +80,8 @@ func keepingEvidence(k *check) {
 	k.sweep(j, all, 0)
 }
 
-// keepingLinks is the case keeping/links. A generated key that another operation names is kept as if a caller had chosen it.
+// keepingLinks is the case keeping/links. A generated key that another operation names (as its successor or predecessor) is kept as if a caller had chosen it:
+// only a prune by KeepKey removes it.
 func keepingLinks(k *check) {
 	j := k.journal()
 	evident, linked := k.needed(j)

@@ -51,7 +51,8 @@ func finishingLate(run func(*check, persist.Journal, finish)) func(*check) {
 	}
 }
 
-// lateItself checks that FinishesLate returns the journal itself, and not one that it embeds: FinishLate would write past the outer one.
+// lateItself checks that FinishesLate returns the journal itself, and not one that it embeds: a journal gets the method by embedding another, and FinishLate
+// would write past the outer one.
 func lateItself(k *check) {
 	j := k.journal()
 	if late, ok := j.(persist.LateFinisher); ok && late.FinishesLate() != j {
@@ -59,7 +60,7 @@ func lateItself(k *check) {
 	}
 }
 
-// lateFields requires that FinishLate stores every field of a record as Finish does.
+// lateFields requires that FinishLate stores every field of a record as Finish does. The records begin with a lease; only one is ended without it.
 func lateFields(k *check, j persist.Journal, late finish) {
 	for _, c := range []struct {
 		key    string
@@ -123,7 +124,7 @@ func lateCancelled(k *check, j persist.Journal, late finish) {
 }
 
 // lateBeside makes many writes at once. Each contested record gets several FinishLates and one other change. Exactly one of them
-// succeeds. At the same time other records are begun, changed and finished without competition.
+// succeeds. At the same time other records are begun, changed and finished without competition. The journal may write all of these by one statement.
 func lateBeside(k *check, j persist.Journal, late finish) {
 	const rounds, records, lates = 5, 12, 4
 	ctx := context.Background()
@@ -184,7 +185,8 @@ type contested struct {
 	won     []persist.Record // the expected record of each successful change
 }
 
-// change makes one of several competing changes of the same record. Its Note tells it apart from the others. All but the first must be refused.
+// change makes one of several competing changes of the same record. Its Note tells it apart from the others. to makes the changed record of the one begun, and
+// write writes it. All but the first must be refused with ErrStale.
 func (c *contested) change(k *check, write finish, to func(persist.Record) persist.Record) {
 	next := to(c.begun)
 	c.mu.Lock()
@@ -211,8 +213,8 @@ func (c *contested) check(k *check, j persist.Journal) {
 	k.holds(j, c.won[0], "one of many changes at once")
 }
 
-// lateDurable opens a second journal on the store as soon as FinishLate has returned and looks for the record there. The first
-// journal is still open then, as after a crash. It looks once more after Close and reopening.
+// lateDurable opens a second journal on the store as soon as FinishLate has returned and looks for the record there. The first journal is still open then, as
+// if its process had crashed. It looks once more after Close and reopening.
 func lateDurable(k *check, j persist.Journal, late finish) {
 	var all []persist.Record
 	for i, r := range numbered("a", 5) {
@@ -236,8 +238,8 @@ func lateDurable(k *check, j persist.Journal, late finish) {
 	}
 }
 
-// lateClose closes the journal while callers finish records late. Afterwards all acknowledged finishes are there. All other
-// records are finished or unchanged.
+// lateClose closes the journal while callers finish records late. It closes once each caller has finished one. Afterwards all acknowledged finishes are there.
+// All other records are finished or unchanged.
 func lateClose(k *check, j persist.Journal, late finish) {
 	const workers, each = 8, 25
 	var wg sync.WaitGroup
@@ -304,7 +306,8 @@ func (c *closing) finish(k *check, late finish, returned chan<- struct{}) {
 	}
 }
 
-// check requires that the reopened journal has the end of each record whose finish was acknowledged.
+// check requires that the reopened journal has the end of each record whose finish was acknowledged (the first c.done ones). Another one may have ended, or be
+// as it was begun.
 func (c *closing) check(k *check, j persist.Journal) {
 	for i, r := range c.begun {
 		want := finished(r)

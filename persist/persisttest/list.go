@@ -59,7 +59,7 @@ func listResumes(k *check) {
 	k.lists(j, persist.Query{Account: "a", After: ^uint64(0)}, nil, "what is after the last Seq of all")
 }
 
-// listBodyCalls is the case list/body-calls. The body of a loop over List may call the journal.
+// listBodyCalls is the case list/body-calls. The body of a loop over List may call the journal. Records begun there may be listed or not.
 func listBodyCalls(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for _, r := range numbered("a", 200) {
@@ -86,7 +86,7 @@ func listBodyCalls(k *check) {
 	}
 }
 
-// callWithinList calls one of the other methods in the body of a List loop, at record r.
+// callWithinList calls one of the other methods in the body of a List loop, at record r: which (0 to 3) chooses it.
 func callWithinList(k *check, j persist.Journal, r persist.Record, which int) {
 	ctx := context.Background()
 	switch which {
@@ -132,7 +132,7 @@ func listBreak(k *check) {
 }
 
 // listCancelled is the case list/cancelled. After its context has ended, List ends with the context's error
-// within 350 of 400 records.
+// within 350 of 400 records: it may yield a page that it has read already.
 func listCancelled(k *check) {
 	j := k.journal()
 	for _, r := range numbered("a", 400) {
@@ -155,7 +155,8 @@ func listCancelled(k *check) {
 	}
 }
 
-// listChanging requires that a listing yields each record once, while records ahead of it and behind it are changed.
+// listChanging requires that a listing yields each record once, while records ahead of it and behind it are changed. It may yield a record as it was or as it
+// is, at its revision.
 func listChanging(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var all []persist.Record

@@ -64,7 +64,8 @@ func keysOf(records []persist.Record) (all []string) {
 	return all
 }
 
-// needsQuery is the case needs/query. A query with needs (the requirements on a client) selects records with exactly these needs.
+// needsQuery is the case needs/query. A query with needs (the requirements on a client) selects records with exactly these needs; those of a later version's
+// format are none.
 func needsQuery(k *check) {
 	j := k.journal()
 	for needs, want := range needy(k, j) {
@@ -77,8 +78,8 @@ func needsQuery(k *check) {
 	}
 }
 
-// needsClaim is the case needs/claim. Claim with needs (the requirements on a client) takes records with exactly these needs only: a worker must not take
-// what it cannot send.
+// needsClaim is the case needs/claim. Claim with needs (the requirements on a client) takes records with exactly these needs only: a worker must not take what
+// it cannot send. Every second claim asks for one origin, too.
 func needsClaim(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -107,8 +108,8 @@ func needsClaim(k *check) {
 // needsGroup is a DueTime without its times. The keys of a seal are left out of needs.
 type needsGroup struct{ origin, needs string }
 
-// dueGroups returns the result of DueTimes as a map: the first due time of each group, an origin with needs (the requirements on a client). A group named
-// twice is a failure.
+// dueGroups returns the result of DueTimes as a map: the first due time of each group, an origin with needs (the requirements on a client). A group named twice
+// is a failure. The needs are those that a journal in clear would name.
 func (k *check) dueGroups(j persist.Journal, q persist.Query) map[needsGroup]time.Time {
 	d, _ := persist.As[persist.DueTimes](j)
 	all, err := d.DueTimes(context.Background(), q)
@@ -166,7 +167,8 @@ func allEmpty(groups map[needsGroup]time.Time) bool {
 }
 
 // needsRenewed is a case about sealed (encrypted) records: their needs name the keys to read them, and change with an Update by another key. Queries and
-// claims must then go by the new needs. A journal that seals records itself refuses an already sealed record, and passes.
+// claims must then go by the new needs. A journal that seals records itself refuses an already sealed record (ErrInvalid), and passes. No record has the needs
+// from before, one has those after.
 func needsRenewed(k *check) {
 	j := k.journal()
 	const before, after = "1 seal=a hidden=AAAA", "1 seal=a+b hidden=BBBB"

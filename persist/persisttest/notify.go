@@ -36,7 +36,7 @@ type listening struct {
 	stop  context.CancelFunc
 }
 
-// listen starts Listen in the background, and waits until it hears.
+// listen starts Listen in the background, and waits until it hears: Listen wakes its listener once at the beginning.
 func (k *check) listen(n persist.Notifier) *listening {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &listening{k: k, woken: make(chan struct{}, 1), over: make(chan error, 1), stop: stop}
@@ -57,7 +57,7 @@ func (k *check) listen(n persist.Notifier) *listening {
 	return l
 }
 
-// await waits for the next wake of the listener. after names, for the error, the call that must cause it.
+// await waits for the next wake of the listener (several at once may count as one). after names, for the error, the call that must cause it.
 func (l *listening) await(after string) {
 	select {
 	case <-l.woken:
@@ -79,7 +79,7 @@ func (l *listening) ended(after string) error {
 	return nil
 }
 
-// twoNotifiers opens the store twice. ok is false if the journal is no persist.Notifier; such journals pass. closeFirst
+// twoNotifiers opens the store twice, as two processes would. ok is false if the journal is no persist.Notifier; such journals pass. closeFirst
 // closes the first journal; the check itself closes only the second.
 func (k *check) twoNotifiers() (first, second persist.Journal, closeFirst func(), ok bool) {
 	first = k.journal()
@@ -124,7 +124,7 @@ func notifyWakes(k *check) {
 	_ = again.ended("the end of its context")
 }
 
-// notifyFew checks that many notifications become few, two in notifyEvery at most (and two more), and that the last of them is not lost.
+// notifyFew checks that many notifications become few, two in a time of notifyEvery at most (and two more), and that the last of them is not lost.
 func notifyFew(k *check) {
 	one, two, end, ok := k.twoNotifiers()
 	defer end()

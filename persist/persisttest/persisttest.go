@@ -129,8 +129,8 @@ func cases() []testCase {
 	return all
 }
 
-// run runs one case in dir, for at most h.Patience. After this time run returns
-// an error, and the case goes on in the background.
+// run runs one case in dir, for at most h.Patience. After this time run returns an error, and the case goes on in the background, since nothing can end it. One
+// wait inside a case takes a third of that time at most.
 func (h Harness) run(c testCase, dir string) error {
 	patience := h.Patience
 	if patience == 0 {

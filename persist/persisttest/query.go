@@ -59,7 +59,8 @@ func queryAccounts(k *check) {
 	}
 }
 
-// mixed begins records in most states, some of them in a scoped account ("a|S=1", inside "a"), and returns them as the journal has them.
+// mixed begins 120 records in most states, generated keys and chosen ones, due at different times, some of them in a scoped account ("a|S=1", inside "a"), and
+// returns them as the journal has them.
 func mixed(k *check, j persist.Journal) []persist.Record {
 	var all []persist.Record
 	for i, r := range numbered("a", 120) {
@@ -94,8 +95,8 @@ func mixed(k *check, j persist.Journal) []persist.Record {
 	return all
 }
 
-// queries requires that each query lists those of all, the records of the journal, that persist.Query.Match selects. At least one record must be selected by
-// some query: else nothing is proved.
+// queries requires that each query lists those of all, the records of the journal, that persist.Query.Match selects. What Match selects is right by definition
+// here. At least one record must be selected by some query: else nothing is proved.
 func (k *check) queries(j persist.Journal, all []persist.Record, queries ...persist.Query) {
 	some := 0
 	for _, q := range queries {
@@ -181,8 +182,8 @@ func queryUnresolved(k *check) {
 // or of which the end is not known to be told to a caller.
 func queryAnyUnresolved(k *check) { unresolved(k, persist.Query{AnyUnresolved: true}) }
 
-// unresolved is the common part of the cases query/unresolved and query/any-unresolved. q selects generated keys without an end, of one
-// fingerprint or of all.
+// unresolved is the common part of the cases query/unresolved and query/any-unresolved. q selects generated keys without an end, of one fingerprint (print1)
+// or, with AnyUnresolved, of all. "chosen" has no generated key and is never selected.
 func unresolved(k *check, q persist.Query) {
 	ctx, j := context.Background(), k.journal()
 	print1, print2 := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
@@ -222,7 +223,7 @@ func unresolved(k *check, q persist.Query) {
 	k.lists(j, q, []persist.Record{foreign}, "what is unresolved and later")
 }
 
-// queryTogether is the case query/together. A record must meet all conditions of a query.
+// queryTogether is the case query/together. A record must meet all conditions of a query, also where two of them exclude each other.
 func queryTogether(k *check) {
 	j := k.journal()
 	all := mixed(k, j)

@@ -35,8 +35,8 @@ func numbered(account string, n int) []persist.Record {
 	return all
 }
 
-// fullest returns a held record in which every field that an unfinished one may have
-// is set.
+// fullest returns a held record in which every field that an unfinished one may have is set, partly to values at which a journal may stumble: binary bytes,
+// empty texts.
 func fullest(account, key string) persist.Record {
 	r := record(account, key)
 	r.Generated, r.PlainHTTP = true, true

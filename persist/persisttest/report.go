@@ -98,7 +98,8 @@ func reportOthers(k *check) {
 	k.want(j.Finish(ctx, wrong), persist.ErrInvalid, "Finish of a chosen key as unreported")
 }
 
-// reportKeeps is the case report/keeps. MarkReported clears the mark Unreported (no caller was told of the end), and keeps everything else of the record.
+// reportKeeps is the case report/keeps. MarkReported clears the mark Unreported (no caller was told of the end), and keeps everything else of the record, its
+// bodies of any size included.
 func reportKeeps(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for _, size := range sizes() {
@@ -118,7 +119,8 @@ func reportKeeps(k *check) {
 	}
 }
 
-// reportSweep is the case report/sweep. A sweep keeps an unreported record for its window, without its answer.
+// reportSweep is the case report/sweep. A sweep keeps an unreported record (no caller has heard its end) for its window, without its answer; once it is
+// reported, the next sweep removes it.
 func reportSweep(k *check) {
 	j := k.journal()
 	r := k.unreported(j, record("a", "swept"))
@@ -165,7 +167,8 @@ func reportReopen(k *check) {
 	}
 }
 
-// enqueueMark is the case enqueue/mark. Begin, Update and Finish store Enqueued (an Enqueue of the operation was acknowledged) as it is given.
+// enqueueMark is the case enqueue/mark. Begin, Update and Finish store Enqueued (an Enqueue of the operation was acknowledged) as it is given, and later
+// changes keep it.
 func enqueueMark(k *check) {
 	j := k.journal()
 	begun := record("a", "begun")
@@ -192,8 +195,8 @@ type wrapper struct{ persist.Journal }
 // Unwrap returns the wrapped journal.
 func (w wrapper) Unwrap() persist.Journal { return w.Journal }
 
-// wrapReaches uses the journal through a wrapper. If the journal has a method
-// Unwrap, wrapReaches also reads from the journals wrapped by it.
+// wrapReaches uses the journal through a wrapper. A wrapper is a journal with a method Unwrap; the methods it embeds and those found by persist.As must reach
+// the journal inside. If the journal itself has Unwrap, wrapReaches also reads from the journals inside it.
 func wrapReaches(k *check) {
 	ctx, inner := context.Background(), k.journal()
 	j := persist.Journal(wrapper{wrapper{inner}})

@@ -29,7 +29,7 @@ func requestCases() []testCase {
 // large returns a body that a journal may keep in a place of its own.
 func large(letter byte) []byte { return bytes.Repeat([]byte{letter}, 100<<10) }
 
-// dropping returns records that lose their request with their end: of plain ones, of the fullest, and of ones with large bodies.
+// dropping returns records that lose their request with a successful end (not begun yet): a plain one, the fullest, and two with large bodies.
 func dropping(account string) []persist.Record {
 	all := []persist.Record{record(account, "plain"), fullestChosen(account, "fullest"), record(account, "large"), record(account, "large, empty")}
 	all[2].Body = large('r')
@@ -59,8 +59,8 @@ func (k *check) end(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
-// requestEnd is the case request/end. The write that ends the operation drops the body, if the record says so. A sweep an hour later has nothing to do, and
-// one much later takes the answers of all eight.
+// requestEnd is the case request/end. The write that ends the operation drops the body, if the record says so; its header stays. A sweep an hour later has
+// nothing to do, and one much later takes the answers of all eight.
 func requestEnd(k *check) {
 	j := k.journal()
 	for i, account := range []string{"at once", "after an update"} {
@@ -104,7 +104,7 @@ func requestReopen(k *check) {
 }
 
 // requestKept is the case request/kept. A body that must stay after the end does so: with RequestWithAnswer always, and with RequestUntilSuccess after a
-// refusal (402).
+// refusal (402). With RequestUntilEnd it never stays.
 func requestKept(k *check) {
 	j := k.journal()
 	for i, choice := range []persist.RequestKeeping{persist.RequestWithAnswer, persist.RequestUntilSuccess, persist.RequestUntilEnd} {
@@ -130,8 +130,8 @@ func requestKept(k *check) {
 	}
 }
 
-// requestSweep checks sweeps of requests: that of an answer not kept whole goes after its window, and that of a result owed to Config.OnResult after
-// its delivery.
+// requestSweep checks sweeps of requests: that of an answer not kept whole (it may have to be asked for again, with the request) goes after its window, and
+// that of a result owed to Config.OnResult after its delivery.
 func requestSweep(k *check) {
 	j := k.journal()
 	var all []persist.Record
@@ -190,7 +190,8 @@ func requestSweep(k *check) {
 	k.holds(j, r, "a Sweep after the delivery")
 }
 
-// requestAmend is the case request/amend. A change of an ended record drops the body, if the record says so.
+// requestAmend is the case request/amend. A change of an ended record drops the body, if the record says so, and it stays gone if the end is taken back (held
+// again) and the record ends once more.
 func requestAmend(k *check) {
 	j := k.journal()
 	for _, r := range dropping("a") {

@@ -27,7 +27,8 @@ func resultCases() []testCase {
 	}
 }
 
-// owed begins a record, and holds it or ends it with a result that is owed to Config.OnResult. It returns the expected record.
+// owed begins a record, and holds it or ends it with a result that is owed to Config.OnResult (still to be handed to it). held chooses the hold. It returns the
+// expected record.
 func (k *check) owed(j persist.Journal, r persist.Record, held bool) persist.Record {
 	r.Results = true
 	r = k.begin(j, r)
@@ -66,8 +67,8 @@ func (k *check) delivered(j persist.Results, journal persist.Journal, r persist.
 	return r
 }
 
-// resultMarks is the case results/marks. Only a held or ended record owes a result; MarkDelivered at its
-// revision ends that, once.
+// resultMarks is the case results/marks. Only a held or ended record owes a result; MarkDelivered (OnResult was given it) at its revision ends that, once. A
+// pending record owes nothing, even with OwedFrom.
 func resultMarks(k *check) {
 	j := k.journal()
 	results, ok := persist.As[persist.Results](j)
@@ -92,7 +93,7 @@ func resultMarks(k *check) {
 	}
 }
 
-// resultPostpone is the case results/postpone. Postpone moves the time of an owed result; a wrong revision, and
+// resultPostpone is the case results/postpone. Postpone moves the time from which an owed result is handed to OnResult; a wrong revision, and
 // a record that owes none, are refused.
 func resultPostpone(k *check) {
 	j := k.journal()
@@ -138,7 +139,7 @@ func resultPostponeTogether(k *check) {
 	}
 }
 
-// postponeAtOnce calls Postpone of one result in several goroutines at once. One call must be true.
+// postponeAtOnce calls Postpone of one result in several goroutines at once. Exactly one call must return true.
 func (k *check) postponeAtOnce(results persist.SharedResults, r persist.Record) {
 	const calls = 8
 	var took atomic.Int32
@@ -164,7 +165,7 @@ func (k *check) postponeAtOnce(results persist.SharedResults, r persist.Record) 
 }
 
 // resultSweep is the case results/sweep. A sweep keeps a record that owes a result (OnResult must still be given its end), also one whose delivery was
-// postponed.
+// postponed, and by a prune, too.
 func resultSweep(k *check) {
 	j := k.journal()
 	results, ok := persist.As[persist.Results](j)

@@ -20,8 +20,8 @@ func stressCases() []testCase {
 }
 
 // stressModel lets workers do at random what a client does, each with keys of
-// its own, and holds every result against a model that is a map. Listings and
-// sweeps run beside them.
+// its own, and holds every result against a model that is a map. Listings run beside them. At the end the journal must have what the models have. The seed is
+// in the errors, to repeat a run.
 func stressModel(k *check) {
 	const workers, steps = 8, 90
 	seed := uint64(time.Now().UnixNano())
@@ -65,7 +65,8 @@ func stressModel(k *check) {
 	}
 }
 
-// stressReader lists all records again and again while others change them: in order of Seq, and none twice.
+// stressReader lists all records again and again while others change them: in order of Seq, and none twice. It ends after eight listings, or when over is
+// closed.
 func stressReader(k *check, j persist.Journal, over <-chan struct{}) {
 	for range 8 {
 		last := uint64(0)
@@ -130,7 +131,7 @@ func (w *modelWorker) get(ctx context.Context, key string, known persist.Record,
 }
 
 // update calls Update with random changes, and compares the result with the model: an unfinished record is changed, any other call is refused. known is the
-// model's record of the key, if exists is true. KeyTold is for ended records alone.
+// model's record of the key, if exists is true. KeyTold (the caller was told its generated key) is for ended records alone.
 func (w *modelWorker) update(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := changed(w.orNew(key, known, exists))
 	next.KeyTold = false
@@ -144,7 +145,7 @@ func (w *modelWorker) update(ctx context.Context, key string, known persist.Reco
 }
 
 // finish calls Finish or, at random, FinishLate, and compares the result with the model: an unfinished record ends, any other call is refused. known is the
-// model's record of the key, if exists is true.
+// model's record of the key, if exists is true. A generated key may be unreported (no caller has heard the end) or told.
 func (w *modelWorker) finish(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := finished(w.orNew(key, known, exists))
 	next.Unreported = next.Generated && w.random.IntN(2) == 0
@@ -169,7 +170,7 @@ func (w *modelWorker) forget(ctx context.Context, key string, known persist.Reco
 	}
 }
 
-// orNew returns the known record, or a record never begun.
+// orNew returns the known record, or, unless exists, a record never begun, for a call that must be refused.
 func (w *modelWorker) orNew(key string, known persist.Record, exists bool) persist.Record {
 	if exists {
 		return known

@@ -63,8 +63,8 @@ func tombstone(r persist.Record) persist.Record {
 	return r
 }
 
-// swept requires the record to be a tombstone: its answer and request are gone, and its key is remembered. The journal may choose the revision. after
-// names, for the error, the call before.
+// swept requires the record to be a tombstone: its answer and request are gone, and its key is remembered. The journal may choose the revision. It looks by a
+// Begin, which must find the key used, and by a Get. after names, for the error, the call before.
 func (k *check) swept(j persist.Journal, r persist.Record, after string) {
 	ctx, want := context.Background(), tombstone(r)
 	existing, created, err := j.Begin(ctx, record(r.Account, r.Key))
@@ -114,7 +114,7 @@ func sweepTombstones(k *check) {
 }
 
 // sweepKeptFields is the case sweep/kept-fields. The kept fields of an operation, values for an audit, are the same before and after a sweep, up to
-// their bounds. They are still the same after another sweep of what is left, a record without its other texts (tombstone).
+// their bounds. They are still the same after another sweep of what is left, a record without its other texts (tombstone): that sweep changes none.
 func sweepKeptFields(k *check) {
 	ctx, j := context.Background(), k.journal()
 	most := make([]persist.KeptField, persist.KeptFieldsMax)
@@ -147,14 +147,14 @@ func sweepKeptFields(k *check) {
 	}
 }
 
-// fullestChosen returns a full record with a key chosen by a caller.
+// fullestChosen returns a full record with a key chosen by a caller, and without times of keeping: so it is kept for ever.
 func fullestChosen(account, key string) persist.Record {
 	r := fullest(account, key)
 	r.Generated, r.KeepKey, r.KeepText = false, 0, 0
 	return r
 }
 
-// sweepGenerated is the case sweep/generated. A generated key is removed with its answer.
+// sweepGenerated is the case sweep/generated. A generated key is removed with its answer, and can then be begun anew.
 func sweepGenerated(k *check) {
 	j := k.journal()
 	r := record("a", "k")
@@ -170,8 +170,7 @@ func sweepGenerated(k *check) {
 	k.begin(j, record("a", "k"))
 }
 
-// sweepKeepKey is the case sweep/keep-key. A sweep removes a key at the end of KeepKey, but not before its
-// answer.
+// sweepKeepKey is the case sweep/keep-key. A sweep removes a key at the end of KeepKey, but not before its answer. A negative KeepKey means "not at all".
 func sweepKeepKey(k *check) {
 	j := k.journal()
 	l := persist.Limits{Prune: true, KeepAnswer: time.Minute, KeepKey: time.Hour}
@@ -225,7 +224,8 @@ func sweepUnfinished(k *check) {
 	k.lists(j, persist.Query{Account: "a"}, all, "what is unfinished")
 }
 
-// sweepMax is the case sweep/max. A sweep changes at most Max records, and reports their number.
+// sweepMax is the case sweep/max. A sweep changes at most Max records, and reports their number. Of the 600 records half have generated keys, and go as a
+// whole.
 func sweepMax(k *check) {
 	j := k.journal()
 	const n = 600
@@ -244,7 +244,7 @@ func sweepMax(k *check) {
 	}
 }
 
-// sweepNow is the case sweep/now. A zero Now means the present time.
+// sweepNow is the case sweep/now. A zero Now means the present time: one record has just ended and stays, another ended yesterday and loses its answer.
 func sweepNow(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := finished(k.begin(j, record("a", "now")))
@@ -285,7 +285,8 @@ func sweepLarge(k *check) {
 	}
 }
 
-// sweepConcurrent sweeps from several sides while records are begun, finished and read. Each record must be swept once.
+// sweepConcurrent sweeps from several sides while records are begun, finished and read. Each record must be swept once at most: the last sweep takes what the
+// others have left.
 func sweepConcurrent(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var wg, workers sync.WaitGroup

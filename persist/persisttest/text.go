@@ -26,14 +26,15 @@ func textCases() []testCase {
 	}
 }
 
-// textless returns a record whose key and account, as texts, a sweep removes keep after its end.
+// textless returns a record whose key and account, as texts, a sweep removes when keep has passed since its end; negative: at the end of its window.
 func textless(account, key string, keep time.Duration) persist.Record {
 	r := record(account, key)
 	r.KeepAnswer, r.KeepText = time.Hour, keep
 	return r
 }
 
-// losesTexts reports whether the journal takes texts out of ended records at all; it may keep them.
+// losesTexts reports whether the journal takes texts out of ended records at all; it may keep them. It ends a record of its own and sweeps it, and leaves that
+// in the journal.
 func (k *check) losesTexts(j persist.Journal) bool {
 	r := textless("probe", "probe", -1)
 	r.Window, r.KeepAnswer = time.Second, -1
@@ -46,7 +47,8 @@ func (k *check) losesTexts(j persist.Journal) bool {
 	return got.Erased
 }
 
-// without requires that a tombstone has lost its text and is still found. was is the record before; after is the act, for messages.
+// without requires that a tombstone has lost its text and is still found. was is the record before; after is the act, for messages. Get, Begin and List must
+// find it by the key and account that it had.
 func (k *check) without(j persist.Journal, was persist.Record, after string) {
 	ctx := context.Background()
 	get, err := j.Get(ctx, was.ID)
@@ -143,8 +145,8 @@ func textGone(k *check) {
 	k.gone(j, bounded.ID, "a Sweep at its key's time")
 }
 
-// needing returns ended records that must keep their texts, although their time is over, by the reason. Two of them need their texts for a thousand hours
-// only: until then a send may be on its way.
+// needing returns ended records that must keep their texts, although their time is over, by the reason: the use somebody still has for them. Two of them need
+// their texts for a thousand hours only: until then a send may be on its way.
 func needing(k *check, j persist.Journal) map[string]persist.Record {
 	all := map[string]persist.Record{}
 	add := func(why string, begun func(*persist.Record), ended func(*persist.Record)) {
@@ -172,7 +174,7 @@ func needing(k *check, j persist.Journal) map[string]persist.Record {
 	return all
 }
 
-// textNeeded is the case text/needed. A record that somebody still has to read keeps its texts.
+// textNeeded is the case text/needed. A record that somebody still has to read keeps its texts; of two of them the reason ends after 1000 hours.
 func textNeeded(k *check) {
 	j := k.journal()
 	if !k.losesTexts(j) {
@@ -216,7 +218,8 @@ func textPruned(k *check) {
 	k.gone(j, long.ID, "a prune before the key's own time")
 }
 
-// textReopen is the case text/reopen. A record without its texts is found after a restart, and still has none.
+// textReopen is the case text/reopen. A record without its texts is found after a restart, and still has none; a later process takes the texts of records ended
+// before, too.
 func textReopen(k *check) {
 	j := k.journal()
 	if !k.losesTexts(j) {
@@ -236,8 +239,8 @@ func textReopen(k *check) {
 	k.sweep(j, persist.Limits{Now: done().Add(1000 * time.Hour)}, 0)
 }
 
-// textBegin is the case text/begin: keys are begun, and read, beside sweeps that take out their texts. The sweeps' times go up to 50 hours, when the time of
-// the texts is over.
+// textBegin is the case text/begin: keys are begun, and read, beside sweeps that take out their texts: at no moment may one look new. The sweeps' times go up
+// to 50 hours, when the time of the texts is over.
 func textBegin(k *check) {
 	ctx, j := context.Background(), k.journal()
 	if !k.losesTexts(j) {

@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// keyTold ends a new record whose generated key a caller was told, and returns the expected record. unreported: no caller has heard the end itself.
+// keyTold ends a new record whose generated key a caller was told, and returns the expected record. unreported means that no caller has heard the end itself.
 func (k *check) keyTold(j persist.Journal, r persist.Record, unreported bool) persist.Record {
 	r.Generated = true
 	r = finished(k.begin(j, r))
@@ -20,7 +20,8 @@ func (k *check) keyTold(j persist.Journal, r persist.Record, unreported bool) pe
 	return r
 }
 
-// sweepTold is the case sweep/told. A generated key (made at random) that a caller was told is kept like a chosen one. KeyTold of a chosen key is refused.
+// sweepTold is the case sweep/told. A generated key (made at random) that a caller was told is kept like a chosen one. KeyTold (a caller was told the key) of a
+// chosen key is refused.
 func sweepTold(k *check) {
 	j := k.journal()
 	r := k.keyTold(j, record("a", "told"), false)
@@ -72,7 +73,8 @@ func sweepToldUnreported(k *check) {
 	k.gone(j, told.ID, "a Sweep at its key's time")
 }
 
-// sweepToldReopen is the case sweep/told-reopen. A told key is kept by sweeps of later processes.
+// sweepToldReopen is the case sweep/told-reopen. A told key is kept by sweeps of later processes. The second sweep of the unreported one, after its window,
+// ends its being unresolved; a third changes nothing.
 func sweepToldReopen(k *check) {
 	j := k.journal()
 	swept, left := k.keyTold(j, record("a", "told and swept"), false), k.keyTold(j, record("a", "left"), true)

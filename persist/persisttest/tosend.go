@@ -53,8 +53,8 @@ func claimed(r persist.Record, now time.Time) persist.Record {
 }
 
 // claimMarks is the case claim/marks. ClaimToSend marks the stored record as maybe sent and returns it
-// unmarked; an Update takes the mark back. sending is the time for which a send may be on its way; a later
-// SendUntil in the record stays.
+// unmarked; an Update with what was returned takes the mark back, as for a record that was not sent after all. sending is the time for which a send may be on
+// its way; a later SendUntil in the record stays.
 func claimMarks(k *check) {
 	j := k.journal()
 	begun := k.begin(j, record("a", "k"))
@@ -113,7 +113,8 @@ func claimMarksOnly(k *check) {
 	}
 }
 
-// claimMarksInTime checks that a claim does not mark a record as maybe sent at its SendBefore or later: it must not be sent then.
+// claimMarksInTime checks that a claim does not mark a record as maybe sent at its SendBefore or later: it must not be sent then. before is this time (zero:
+// none), and marks says whether the claim must mark it.
 func claimMarksInTime(k *check) {
 	j := k.journal()
 	claimer, ok := k.claimer(j)

@@ -48,7 +48,8 @@ func (k *check) begins(j persist.Journal) bool {
 	return can && k.tx != nil
 }
 
-// txBegin is the case tx/begin. A record that was begun in a transaction stands after its commit, and does not after a rollback.
+// txBegin is the case tx/begin. A record that was begun in a transaction stands after its commit, and does not after a rollback. Its number (Seq) comes with
+// the next listing, after the commit. A value that is no transaction is refused.
 func txBegin(k *check) {
 	j := k.journal()
 	if !k.begins(j) {
@@ -83,7 +84,8 @@ func txBegin(k *check) {
 	k.gone(j, rec.ID, "a BeginIn that was refused")
 }
 
-// txStanding is the case tx/standing. A begin in a transaction finds the record that stands under the ID.
+// txStanding is the case tx/standing. A begin in a transaction finds the record that stands under the ID, unchanged, even if it is of another request, and
+// whether the transaction commits or not.
 func txStanding(k *check) {
 	j := k.journal()
 	if !k.begins(j) {

@@ -23,10 +23,11 @@ const keptArrays = 64 << 10
 
 var arraysPool = sync.Pool{New: func() any { return new(arrays) }}
 
-// newArrays returns empty arrays. The caller calls free after its last use of them and their parameters.
+// newArrays returns an empty buffer for the parameters of a statement, an array for many rows each. The caller calls free after its last use of them and their
+// parameters.
 func newArrays() *arrays { return arraysPool.Get().(*arrays) }
 
-// free gives the buffer back for the next statement. A very large one is left to the garbage collector.
+// free gives the buffer back for the next statement. A very large one (over keptArrays) is left to the garbage collector.
 func (a *arrays) free() {
 	if cap(a.buf) <= keptArrays {
 		a.buf, a.ends = a.buf[:0], a.ends[:0]
@@ -67,8 +68,8 @@ func (a *arrays) add(columns []sqljournal.Column, rows []*sqljournal.Row, fields
 	}
 }
 
-// begin writes the head of an array of rows × columns elements of the type element, an OID. The form is that of PostgreSQL's array_recv: the number
-// of dimensions, 1 if there may be NULLs, the type, and for each dimension its length and first index.
+// begin writes the head of an array of rows × columns elements of the type element, an OID. The form is that of PostgreSQL's array_recv: the number of
+// dimensions (0 for an empty array), 1 if there may be NULLs, the type, and for each dimension its length and first index.
 func (a *arrays) begin(element uint32, columns, rows int) {
 	if rows == 0 {
 		a.number32(0, 0, int(element))

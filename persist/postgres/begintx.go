@@ -20,7 +20,8 @@ func BeginPgx(ctx context.Context, j persist.Journal, tx pgx.Tx, rec persist.Rec
 
 // BeginTx implements [persist.TxBeginner]: it begins the record in the caller's own transaction, as [Options.BeginSQL] does, with the options of the
 // journal. It takes no connection of the journal's. The transaction must be one of the journal's database: in another one nothing is begun, with
-// persist.ErrInvalid. A copy of the whole server has the same identifiers, and is not told apart. Errors: also persist.ErrClosed and persist.ErrReadOnly.
+// persist.ErrInvalid. A physical copy of the whole server has the same identifiers, and cannot be told apart. Errors: also persist.ErrClosed and
+// persist.ErrReadOnly.
 func (j *Journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return j.beginIn(ctx, rec, sqljournal.OnTx(tx))
 }

@@ -12,7 +12,7 @@ import (
 
 // Claim implements sqljournal.Dialect: it gives up to n due rows to the owner of the lease. It locks the rows, and then writes into each the progress that
 // taken returns for it. The settings leave the UPDATE only the primary key to find the rows by, independent of the planner's statistics of the table.
-// Without a due row the query still returns the time.
+// where and args select the records. Without a due row the query still returns the time.
 func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int, taken func(*sqljournal.Row, int64) []byte) (now int64, err error) {
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
@@ -43,8 +43,8 @@ type claims struct {
 	sendUntil     []int64
 }
 
-// take reads the rows that a claim's query has locked. It calls taken with each, and returns the values to be written into them. If there are no
-// rows, the query still returns the time.
+// take reads the rows that a claim's query has locked. It calls taken with each, and returns the values to be written into them (w), and the server's time. If
+// there are no rows, the query still returns the time.
 func (d *dialect) take(ctx context.Context, tx *sql.Tx, query string, args []any, taken func(*sqljournal.Row, int64) []byte) (w claims, now int64, err error) {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -21,7 +21,8 @@ type connector struct {
 	guards bool // see conn
 }
 
-// Connect implements [driver.Connector]. The connection can check the server's settings with each write (guards).
+// Connect implements [driver.Connector]. With guards the connection checks the server's settings with each write. again: new credentials are set for each
+// connection, so a refusal is tried again.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	made, err := withCredentials(ctx, c.again, c.Connector.Connect)
 	if err != nil {
@@ -37,8 +38,8 @@ const (
 	credentialPause = 50 * time.Millisecond
 )
 
-// withCredentials connects by connect. If again is set, it connects a few times more after refused credentials: while they are changed, the server
-// may not know the new ones yet.
+// withCredentials connects by connect. If again is set (the program sets fresh credentials for each try), it connects a few times more after refused
+// credentials: while they are changed, the server may not know the new ones yet.
 func withCredentials[T any](ctx context.Context, again bool, connect func(context.Context) (T, error)) (made T, err error) {
 	for try := 1; ; try++ {
 		made, err = connect(ctx)
@@ -53,7 +54,8 @@ func withCredentials[T any](ctx context.Context, again bool, connect func(contex
 	}
 }
 
-// duringRotation reports whether a server has refused the name or the password of a connection, or ended its session.
+// duringRotation reports whether a server has refused the name or the password of a connection, or ended its session: what happens while credentials are
+// exchanged.
 func duringRotation(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == invalidAuthorization || pg.Code == invalidPassword || pg.Code == adminShutdown)
@@ -90,7 +92,7 @@ type connectError struct{ err error }
 // Unwrap returns the error of the driver.
 func (e *connectError) Unwrap() error { return e.err }
 
-// Error returns the lines of the driver's error in one line, each once.
+// Error returns the lines of the driver's error in one line, each once: for several hosts or addresses it repeats them.
 func (e *connectError) Error() string {
 	var said []string
 	for line := range strings.Lines(e.err.Error()) {

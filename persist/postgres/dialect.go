@@ -42,8 +42,8 @@ type dialect struct {
 }
 
 // dialect returns the statements and names for this journal's schema, with its time limits. A function of pg_catalog whose arguments are not of its own types
-// is named with that schema: by the search path, one of another schema could fit better. The statement of Begin inserts the row (mine) or reads the
-// standing one (s). In the second case confirmStanding makes its commit wait for a standby as that of a write does.
+// is named with that schema: by the search path, one of another schema with other argument types could fit better. The statement of Begin inserts the row
+// (mine) or reads the standing one (s). In the second case confirmStanding makes its commit wait for a standby as that of a write does.
 func (o Options) dialect() *dialect {
 	d := &dialect{table: o.Schema + ".record", fact: o.Schema + ".fact", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
@@ -63,7 +63,8 @@ const confirm = "pg_logical_emit_message(true, 'oncehttp', ''::text)::text"
 const confirmStanding = "CASE WHEN mine.seq IS NULL AND s.state <> 2 AND current_setting('synchronous_standby_names') <> '' THEN " + confirm + " END"
 
 // insert returns an INSERT of one row into table. Its parameters are the row's values except Seq, in order; seq is the SQL expression for that. The
-// row is selected from the query named from: that one sets the bound of the wait for locks, and so runs first.
+// row is selected from the query named from: that one sets the bound of the wait for locks, and so runs first. If the id is there already, nothing is inserted
+// and no row returned.
 func insert(table, seq, from string) string {
 	var names, values []string
 	for _, c := range sqljournal.Columns() {
@@ -124,7 +125,8 @@ func (d *dialect) UpdateFact() string {
 }
 
 // By implements sqljournal.Dialect: it returns the table for a SELECT that must find its rows by this index. The index of sweeps is one of final
-// records, so a statement needs the condition for them. A SELECT locks only the rows returned by it.
+// records, so a statement needs the condition for them. The engine has no hint for an index: any other is left to the planner. A SELECT locks only the rows
+// returned by it.
 func (d *dialect) By(index sqljournal.Index) string {
 	if index == sqljournal.SweepIndex {
 		return "(SELECT * FROM " + d.table + " WHERE finished > 0 AND state >= 2) AS final"
@@ -147,8 +149,8 @@ func (d *dialect) DeleteAll(n int) string {
 	return d.Rebind("DELETE FROM " + d.table + " WHERE id IN (" + sqljournal.Parameters(n) + ")")
 }
 
-// Orphan implements sqljournal.Dialect: it returns the condition for an operation with a generated key whose end a caller may still have to hear.
-// With one, it has a parameter for the fingerprint of the request.
+// Orphan implements sqljournal.Dialect: it returns the condition for an operation with a generated key whose end a caller may still have to hear: unfinished
+// (state below 2), or unreported. With one, it has a parameter for the fingerprint of the request.
 func (d *dialect) Orphan(one bool) string {
 	condition := "generated = 1 AND (unreported = 1 OR state < 2)"
 	if one {
@@ -207,8 +209,8 @@ func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljo
 // numberRows is the largest number of records numbered by Number in one statement.
 const numberRows = 1000
 
-// Number implements sqljournal.Dialect: it gives numbers to the committed records without one. It waits for others that number the same records, so
-// that these have numbers when it returns.
+// Number implements sqljournal.Dialect: it gives numbers to the committed records without one. It waits for others that number the same records, so that these
+// have numbers when it returns. A used key (swept = 2) never gets one.
 func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	// The rows of late are locked, so none gets a number meanwhile, and the UPDATE need not ask for that again. If it did, the planner would join the two by
 	// the index of rows without a number, which its statistics believe to have one entry: 10,000 rows took a minute.
@@ -226,8 +228,8 @@ func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// Barrier implements sqljournal.Dialect: it returns when all transactions that have taken a number before the call have ended, and are visible. Each
-// holds a lock on the sequence of numbers until then.
+// Barrier implements sqljournal.Dialect: it returns when all transactions that have taken a number before the call have ended, and are visible. Each holds a
+// lock on the sequence of numbers until then. It looks again and again until none of the first holders is left; later ones have higher numbers.
 func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 	var first []string
 	for pause := time.Millisecond; ; pause *= 2 {
@@ -282,13 +284,13 @@ func (d *dialect) Now() string {
 // clock returns a part of a statement (a common table expression named clock) that reads the server's time. With it all parts of the statement see one time.
 func (d *dialect) clock() string { return "clock AS MATERIALIZED (SELECT " + d.Now() + " AS now)" }
 
-// Abandoned implements sqljournal.Dialect: it returns the statement by which the server ends a transaction that its client has left; empty if the
-// server does so anyway.
+// Abandoned implements sqljournal.Dialect: it returns the statement by which the server ends a transaction that its client has left idle for too long; empty if
+// the server does so anyway.
 func (d *dialect) Abandoned() string {
 	return fmt.Sprintf("SELECT set_config('idle_in_transaction_session_timeout', '%d', true)", d.idle.Milliseconds())
 }
 
-// Confirm implements sqljournal.Dialect. It returns a statement that changes no row, and of which the commit waits like any other commit. After it,
+// Confirm implements sqljournal.Dialect. It returns a statement that changes no row, and whose commit waits for standbys like that of a write. After it,
 // rows that were read before are as safe as written ones.
 func (d *dialect) Confirm() string { return "SELECT " + confirm }
 
@@ -307,8 +309,8 @@ func (d *dialect) TooLarge(err error) bool {
 	return errors.As(err, &pg) && pg.Code == limitExceeded
 }
 
-// Doubt implements sqljournal.Dialect: it tells by the error of a statement whether it may have taken effect. An answer of severity FATAL ends the
-// connection, and may come after the commit, during the wait for a standby.
+// Doubt implements sqljournal.Dialect: it tells by the error of a statement whether it may have taken effect. An answer of another severity than ERROR (FATAL)
+// ends the connection, and may come after the commit, during the wait for a standby.
 func (d *dialect) Doubt(err error) sqljournal.Doubt {
 	var pg *pgconn.PgError
 	switch {

@@ -24,7 +24,7 @@ type place struct {
 }
 
 // look reads which database the journal is in: the server's identifier and the number of its table. If the server refuses the query, since the role or
-// the server lacks the function for it, the place is empty, and there is nothing to compare later.
+// the server lacks the function for it, the place is empty, and there is nothing to compare later: that is no error.
 func (p *place) look(ctx context.Context) error {
 	at, d := "", p.opts.dialect()
 	err := p.db.QueryRowContext(ctx, "SELECT "+d.here()).Scan(&at)
@@ -37,8 +37,8 @@ func (p *place) look(ctx context.Context) error {
 	return err
 }
 
-// beginIn begins an operation in the caller's own transaction, which must be in the journal's database. If it seems not to be, the journal looks once more
-// where it is itself, over a connection of its own: its server may be another one since it was opened.
+// beginIn begins an operation in the caller's own transaction, which must be in the journal's database. If it seems not to be, nothing is begun yet, and the
+// journal looks once more where it is itself, over a connection of its own: its server may be another one since it was opened.
 func (j *Journal) beginIn(ctx context.Context, rec persist.Record, run sqljournal.QueryRow) (existing persist.Record, created bool, err error) {
 	if err := j.Begins(ctx); err != nil {
 		return persist.Record{}, false, err

@@ -33,8 +33,8 @@ const (
 )
 
 // told converts the error of a write into one of this package: ErrVolatile if the guard, a statement before each write, found that the server would lose
-// commits (then it fails to convert a text, fsyncOff, into a number); persist.ErrReadOnly if the server takes no writes. Any other error, nil included,
-// stays as it is.
+// commits (then it fails to convert a text, fsyncOff, into a number); persist.ErrReadOnly if the connection or the server takes no writes. Any other error, nil
+// included, stays as it is.
 func told(err error) error {
 	var pg *pgconn.PgError
 	switch {
@@ -57,7 +57,8 @@ type conn struct {
 func connOf(driverConn any) *pgx.Conn { return driverConn.(*conn).Conn.Conn() }
 
 // alone reports whether a statement is a write in a transaction of its own, so that the guard (a check that the server keeps commits) goes before it.
-// A notification needs none: its loss costs no more than a wait. The status 'I' means that no transaction is open. A SELECT with the text confirm writes.
+// A notification needs none: its loss costs no more than a wait. The status 'I' means that no transaction is open. A SELECT with the text confirm counts as a
+// write.
 func (c *conn) alone(query string) bool {
 	reads := strings.HasPrefix(query, "SELECT ") && !strings.Contains(query, confirm)
 	return c.guards && !reads && !strings.HasPrefix(query, "NOTIFY ") && c.Conn.Conn().PgConn().TxStatus() == 'I'
@@ -91,8 +92,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return rows, nil
 }
 
-// guarded sends the guard and a statement at once, in one transaction, and returns after its end. The guard fails if the server would lose commits in
-// a crash; the statement has no effect then.
+// guarded sends the guard and a statement at once, in one transaction, and returns after its end, with the rows of the statement and its tag (such as the
+// number of changed rows). The guard fails if the server would lose commits in a crash; the statement has no effect then.
 func (c *conn) guarded(ctx context.Context, query string, args []driver.NamedValue) (rows *rows, tag pgconn.CommandTag, err error) {
 	on := c.Conn.Conn()
 	if on.IsClosed() {
@@ -167,7 +168,7 @@ func (r *rows) Next(dest []driver.Value) error {
 }
 
 // BeginTx implements [driver.ConnBeginTx]. A transaction that may write begins with the guard, which fails if the server would lose commits in a
-// crash. This package begins no other than READ COMMITTED ones.
+// crash. This package's own transactions are READ COMMITTED, so others get no guard.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	if !c.guards || sql.IsolationLevel(opts.Isolation) != sql.LevelReadCommitted || opts.ReadOnly {
 		return c.Conn.BeginTx(ctx, opts)

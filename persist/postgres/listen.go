@@ -25,8 +25,8 @@ func (j *Journal) Notify() {
 	}
 }
 
-// Listen implements [persist.Notifier]: it calls heard at each notification, with nil, or with an error when it hears nothing any more, until ctx ends. All
-// listeners on this journal share one connection. Options.MaxConns does not count it: see Options.ListenURL.
+// Listen implements [persist.Notifier]: it calls heard at each notification, with nil, or with an error when it hears nothing any more (it goes on trying),
+// until ctx ends. All listeners on this journal share one connection. Options.MaxConns does not count it: see Options.ListenURL.
 func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
 	if j.wakes == nil {
 		return j.Flush(ctx) // it returns the error of a journal never opened
@@ -90,7 +90,7 @@ func (o Options) NotifySQL(ctx context.Context, on ExecutorSQL) error {
 	return err
 }
 
-// wakes returns the journal's notifier. It sends by db, and listens on a connection of its own, made by listen.
+// wakes returns the journal's notifier. It sends by db, and listens on a connection of its own, made by listen. name is the journal's, for errors.
 func (o Options) wakes(db *sql.DB, listen dial, name string) *notify.Hub {
 	within := o.CallTimeout / 3
 	return notify.New(notify.Config{
@@ -121,8 +121,8 @@ type line struct {
 	backend string // the pid of the listening backend
 }
 
-// run runs a statement on the listening connection, and returns the process id of its server process. If a pooler changes that, the connection no
-// longer listens.
+// run runs a statement on the listening connection, and returns the process id of its server process. If that changes from one statement to the next, a pooler
+// is between, and the connection no longer listens.
 func (l *line) run(ctx context.Context, statement string) (backend string, err error) {
 	results, err := l.conn.PgConn().Exec(ctx, statement+"; SELECT pg_backend_pid()").ReadAll()
 	if err != nil {

@@ -101,7 +101,7 @@ func (o Options) migrate(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// prepare makes the journal's schema. An existing schema is left alone, so that a role without the right to make one can migrate into it.
+// prepare makes the journal's schema, unless it exists. An existing schema is left alone, so that a role without the right to make one can migrate into it.
 func (o Options) prepare(ctx context.Context, tx *sql.Tx) error {
 	var exists bool
 	err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", o.Schema).Scan(&exists)

@@ -73,12 +73,12 @@ func (o Options) poolListener(config *pgxpool.Config) (dial, error) {
 			return nil, err
 		}
 	}
-	own.OnNotification = nil // it would take the notifications
+	own.OnNotification = nil // a handler of the program would take the notifications
 	return o.dialer(own, config.BeforeConnect), nil
 }
 
-// checkPool makes the checks of OpenPool: the server keeps commits in a crash, takes writes unless the journal is for reading, and has the right
-// tables.
+// checkPool makes the checks of OpenPool: the server keeps commits in a crash, takes writes unless the journal is for reading, and has the right tables. A pool
+// with synchronous_commit = off is accepted: each write switches it on.
 func (o Options) checkPool(ctx context.Context, db *sql.DB) error {
 	var fsync, reads string
 	err := db.QueryRowContext(ctx, "SELECT current_setting('fsync'), current_setting('transaction_read_only')").Scan(&fsync, &reads)

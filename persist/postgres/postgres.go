@@ -150,7 +150,8 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	return opts.open(ctx, db, name, opts.dialer(listen, opts.BeforeConnect), opts.check)
 }
 
-// open returns the journal on db, once check has accepted the database. It closes db after an error. listen makes connections for notifications.
+// open returns the journal on db, once check has accepted the database. It closes db after an error. listen makes connections for notifications. name is the
+// journal's, for errors.
 func (o Options) open(ctx context.Context, db *sql.DB, name string, listen dial, check func(context.Context, *sql.DB) error) (*Journal, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
 	defer cancel()
@@ -193,8 +194,8 @@ func (o Options) listenConfig(url string) (*pgx.ConnConfig, error) {
 	return o.connConfig("the URL", url)
 }
 
-// database makes the pool and the name of the journal. The pool connects when it is used. If durable is set, a
-// connection to a server that may lose acknowledged writes is ErrVolatile.
+// database makes the pool and the name of the journal. The pool connects when it is used. If durable is set, a connection to a server that may lose
+// acknowledged writes is refused with ErrVolatile.
 func (o Options) database(url string, durable bool) (db *sql.DB, name string, err error) {
 	config, err := o.connConfig("the URL", url)
 	if err != nil {
@@ -243,8 +244,8 @@ func (o Options) check(ctx context.Context, db *sql.DB) error {
 	return o.mayWrite(ctx, db)
 }
 
-// mayWrite returns an error unless the role may call the schema's function. Without this right, each write would fail
-// once, and then be made alone, six times slower, and nobody would be told. Error: ErrSchema.
+// mayWrite returns an error unless the role may call the schema's function, which writes several records by one statement. Without this right, each write would
+// fail once, and then be made alone, six times slower, and nobody would be told. Error: ErrSchema.
 func (o Options) mayWrite(ctx context.Context, db *sql.DB) error {
 	function := o.Schema + ".write_records(text, bytea[], bigint[], bytea[], bigint[])"
 	var may sql.NullBool

@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// Owed implements sqljournal.Dialect: it returns the condition for records whose end or hold still has to be handed to Config.OnResult.
+// Owed implements sqljournal.Dialect: it returns the condition for records whose end or hold still has to be handed to Config.OnResult. The state 0 is pending:
+// such a record owes nothing yet.
 func (d *dialect) Owed() string { return "owed_from > 0 AND state > 0" }
 
 // MarkDelivered marks a result as delivered, inside a transaction of the caller's own, in a journal with the default options, as [Options.MarkDelivered]
@@ -53,7 +54,8 @@ func (o Options) MarkDeliveredSQL(ctx context.Context, tx *sql.Tx, id persist.ID
 }
 
 // markIn marks a result as delivered, in the caller's own transaction; run runs a query in it. It bounds the wait for other transactions, and puts the
-// caller's own bound back. delivered is false if nothing is owed at this revision.
+// caller's own bound back. delivered is false if nothing is owed at this revision. The last set_config runs after the update, since its row is joined to the
+// update's.
 func (o Options) markIn(ctx context.Context, id persist.ID, revision uint64, run sqljournal.QueryRow) (delivered bool, err error) {
 	if o, err = o.checked(); err != nil {
 		return false, err

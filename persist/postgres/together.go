@@ -18,7 +18,7 @@ import (
 const togetherWait = 100 * time.Millisecond
 
 // together returns the statement that calls the function of the schema for several records. Unless AllowVolatile is set, it has the guard of all writes in
-// it (a query that fails if the server would lose commits): the guard's row is joined to those of the function.
+// it (a query that fails if the server would lose commits): the guard's row is joined to those of the function, so that it is not left out.
 func (o Options) together() string {
 	call := o.Schema + ".write_records($1, $2, $3, $4, $5)"
 	if !o.checks() {
@@ -31,7 +31,7 @@ func (o Options) together() string {
 var togetherTypes = []uint32{pgtype.TextOID, pgtype.ByteaArrayOID, pgtype.Int8ArrayOID, pgtype.ByteaArrayOID, pgtype.Int8ArrayOID}
 
 // WriteAll implements sqljournal.Together: one statement inserts the rows of begins, and updates those of changes. It returns the tokens of the rows
-// that were written, with their numbers.
+// that were written, with their numbers (null for changes). A row that does not fit what is stored is left as it is.
 func (d *dialect) WriteAll(ctx context.Context, conn *sql.Conn, begins, changes []*sqljournal.Row) (numbers map[string]sql.NullInt64, err error) {
 	a := newArrays()
 	defer a.free()

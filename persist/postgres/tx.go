@@ -66,7 +66,8 @@ const beginTries = 3
 
 // beginIn begins an operation in the caller's own transaction; run runs a query in it. A journal that takes encrypted records only refuses it. Every
 // error matches persist.ErrOutcomeUnknown: the key may already have an operation. In a database other than that of where, it begins nothing, with
-// sqljournal.ErrElsewhere; an empty where is any.
+// sqljournal.ErrElsewhere; an empty where is any. RefuseClear returns ErrSealed before anything is written; after another error of it the transaction is
+// broken, and ErrClear only classifies that.
 func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal.QueryRow, where string) (existing persist.Record, created bool, err error) {
 	defer func() { err = sqljournal.Undecided(err) }()
 	if o, err = o.checked(); err != nil {
@@ -95,7 +96,8 @@ func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal
 
 // insertIn inserts the row, and returns the row that is in the table then: this one, or another with its id. The other is read with a lock: so it is seen
 // even if it is not in the transaction's snapshot, and it can not be removed. In a database other than that of where, it neither inserts nor reads; an empty
-// where is any. If the other row was removed between the insert and the read, it tries again.
+// where is any. If the other row was removed between the insert and the read, it tries again, beginTries times at most. If the transaction's settings lose
+// commits, it inserts nothing and returns ErrVolatile, unless that is allowed.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row, where string) (*sqljournal.Row, error) {
 	d := o.dialect()
 	read := fmt.Sprintf("SELECT %s FROM %s s WHERE s.id = $1 FOR KEY SHARE", strings.Join(sqljournal.ReadColumns("s."), ", "), d.table)
