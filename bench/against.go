@@ -34,9 +34,8 @@ type sideBurst struct {
 }
 
 // runAgainst compares this checkout with another. Three processes alternate: the
-// other checkout, the other checkout a second time, and this one. The difference
-// of the first two is noise; only a greater loss counts. A loss becomes a missed target in
-// the report. The error says that something could not be measured.
+// other checkout, the other checkout a second time, and this one. The difference of the first two is noise, since their code is the same; only a greater loss
+// of this one counts. A loss becomes a missed target in the report. The error says that something could not be measured.
 func runAgainst(b *bench) error {
 	here, err := moduleDir()
 	if err != nil {
@@ -107,8 +106,8 @@ func (b *bench) startSide(name, checkout string, number int) (*side, error) {
 	return &side{name, cmd, stdin, bufio.NewReader(stdout)}, cmd.Start()
 }
 
-// writeSideModule makes the folder dir with a module for the load: it has the requirements of the checkout, and the checkout
-// itself as oncehttp.
+// writeSideModule makes the folder dir with a module for the load: it has the requirements of the checkout (its go.mod without the first line, the module's
+// name), and the checkout itself as oncehttp.
 func writeSideModule(dir, checkout string) error {
 	mod, err := os.ReadFile(filepath.Join(checkout, "go.mod"))
 	if err != nil {
@@ -131,8 +130,8 @@ func writeSideModule(dir, checkout string) error {
 	)
 }
 
-// burst lets one side of the comparison, a process with one version of the code, send operations for the time d, and returns its figures. Only one
-// burst may run at a time. After an error the side cannot be used any more.
+// burst lets one side of the comparison, a process with one version of the code, send operations to url by this number of workers for the time d, and returns
+// its figures. Only one burst may run at a time. After an error the side cannot be used any more.
 func (s *side) burst(workers int, d time.Duration, url string) (r sideBurst, err error) {
 	if _, err := fmt.Fprintln(s.stdin, workers, d, url); err != nil {
 		return r, err
@@ -156,8 +155,8 @@ func (s *side) stop() {
 	_ = s.cmd.Wait()
 }
 
-// compareCell measures all sides under one load (a server delay and a number of workers), alternating, and records figures and a target. sides are
-// the other checkout, the same again (their difference is noise), and this one.
+// compareCell measures all sides under one load (a server delay and a number of workers), alternating, and records figures and a target. The first burst of a
+// side in a round is not measured. sides are the other checkout, the same again (their difference is noise), and this one.
 func (b *bench) compareCell(c cell, sides []*side, url string) error {
 	d := fullOrTiny(b, 1500*time.Millisecond, 50*time.Millisecond)
 	rates, p50, allocs := make([]samples, len(sides)), make([]samples, len(sides)), make([]samples, len(sides))
@@ -192,8 +191,8 @@ func (b *bench) compareCell(c cell, sides []*side, url string) error {
 	return nil
 }
 
-// noiseFloor returns the lowest ratio of one binary against itself, at most 1. A
-// ratio and its inverse count, since either process could have been the slower one.
+// noiseFloor returns the lowest ratio of one binary against itself, at most 1. ratios are those of the same code measured twice. A ratio and its inverse count,
+// since either process could have been the slower one.
 func noiseFloor(ratios samples) float64 {
 	floor := 1.0
 	for _, r := range ratios {

@@ -68,7 +68,8 @@ func runBatch(b *bench) error {
 }
 
 // runBatchCase alternates the batch, its rerun, and the two programs over one file, and records figures and targets. command is
-// the path of the oncehttp command. Each round has new journals. The rerun has the batch's journal and finds every row done there.
+// the path of the oncehttp command. Each round has new journals. The rerun has the batch's journal and finds every row done there. c.peer is the program to
+// compare with, c.target the least share of its rate. peaks are those of the memory.
 func runBatchCase(b *bench, command string, server *server, c batchCase) error {
 	file := filepath.Join(b.dir, "rows.csv")
 	if err := writeRows(file, c.rows); err != nil {
@@ -139,8 +140,8 @@ func writeRows(path string, n int) error {
 	return errors.Join(err, w.Flush(), f.Close())
 }
 
-// timeProgram runs a program to its end, drops its output, and measures it. A failed program is an error with the text of its
-// standard error.
+// timeProgram runs a program to its end, drops its output, and measures it: rows a second, processor time a row, and its largest memory. A failed program is an
+// error with the text of its standard error.
 func timeProgram(ctx context.Context, rows int, args []string) (batchRun, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var stderr strings.Builder
@@ -213,8 +214,8 @@ func readRows(f io.Reader, rows chan<- map[string]string) error {
 	return err
 }
 
-// rowSender returns a function that sends one row, safe for concurrent use, and done, to be called at the end. args[0] is the way: plain by net/http
-// alone, do by oncehttp with a journal at args[3]; args[2] is the URL.
+// rowSender returns a function that sends one row, safe for concurrent use, and done, to be called at the end (it closes the client). args[0] is the way: plain
+// by net/http alone, do by oncehttp with a journal at args[3]; args[2] is the URL.
 func rowSender(args []string) (send func(map[string]string) error, done func() error, err error) {
 	request := func(row map[string]string) (*http.Request, error) {
 		body, err := json.Marshal(row)

@@ -30,8 +30,8 @@ type weighed struct {
 	Read int64   // bytes read of the body
 }
 
-// runBodies measures the memory of a request with a big body, and how much of one over the limit is read, both as multiples of the body's size. Where
-// memory cannot be measured it records a note instead.
+// runBodies measures the memory of a request with a big body, and how much of one over the limit is read, both as multiples of the body's size. A body one byte
+// over the limit must be refused. Where memory cannot be measured it records a note instead.
 func runBodies(b *bench) error {
 	server, err := startServer(b)
 	if err != nil {
@@ -78,7 +78,7 @@ func runBodies(b *bench) error {
 }
 
 // bodyRole is the program of a child process: it sends one request with a big body and prints the memory for it, and the bytes read of it. Arguments:
-// the URL, one of bodyWays, a folder for a journal, the size of the body. Above bigBody the request must be refused.
+// the URL, one of bodyWays, a folder for a journal, the size of the body. Above bigBody, the client's limit, the request must be refused.
 func bodyRole(args []string) error {
 	url, way, dir := args[0], args[1], args[2]
 	size, err := strconv.ParseInt(args[3], 10, 64)
@@ -128,7 +128,7 @@ func bodyRole(args []string) error {
 	return printJSON(weighed{Peak: float64(peak-before) / float64(size), Read: src.read})
 }
 
-// sendBody sends size bytes of src in one of bodyWays: the first two read them into memory before, the third tells the length in advance.
+// sendBody sends size bytes of src in one of bodyWays: the first two read them into memory before, the third tells the length in advance, the last does not.
 func sendBody(do func(*http.Request) (*http.Response, error), url, way string, src *source, size int64) error {
 	var body io.Reader = src
 	if ways := bodyWays(); way == ways[0] || way == ways[1] {

@@ -41,7 +41,7 @@ type capacity struct {
 }
 
 // runCapacity measures whether a steady rate of operations can be kept up for a time, with a journal that already has many keys of ended operations.
-// Without -capacity it measures nothing.
+// Without -capacity (the length of the measurement) it measures nothing.
 func runCapacity(b *bench) error {
 	length, ended := b.capacity, int64(b.ended)
 	if b.tiny {
@@ -57,7 +57,8 @@ func runCapacity(b *bench) error {
 	})
 }
 
-// run makes a sealed (encrypted) journal in the database at dsn, fills it with ended keys, and makes calls for the time length. It measures them.
+// run makes a sealed (encrypted) journal in the database at dsn, fills it with ended keys, and makes calls for the time length. It measures them. Sealing is
+// part of the measured work.
 func (c *capacity) run(dsn string, length time.Duration, ended int64) error {
 	api := httptest.NewServer(http.HandlerFunc(c.pay))
 	defer api.Close()
@@ -105,7 +106,8 @@ func (c *capacity) pay(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, answerBody)
 }
 
-// fill leaves n keys of ended operations in the table, without their answers, as a sweep leaves them: one real row, copied under other ids.
+// fill leaves n keys of ended operations in the table, without their answers, as a sweep leaves them: one real row, copied under other ids, numbers and tokens
+// (the mark of a write).
 func (c *capacity) fill(url string, n int64) error {
 	if err := c.call(url, 0); err != nil {
 		return err
@@ -183,7 +185,7 @@ func (c *capacity) indexes() (map[string]string, error) {
 	return definitions, err
 }
 
-// call makes operation n, and notes its duration.
+// call makes operation n, and notes its duration in milliseconds, or its error.
 func (c *capacity) call(url string, n int64) error {
 	req, err := newPayment(url, n)
 	if err != nil {
@@ -214,8 +216,9 @@ func (c *capacity) size() (s size, err error) {
 	return s, err
 }
 
-// measure begins calls at the given rate until the time is over, while sweeps run. It records the figures of each tenth of the time, and the totals.
-// It is an error if the requests at the server are not one for each operation, or if a call failed.
+// measure begins calls at the given rate until the time is over, while sweeps run. A call begins when it is due, whether the calls before have ended or not,
+// with capacityCallers under way at most. It records the figures of each tenth of the time, and the totals. It is an error if the requests at the server are
+// not as many as the operations, or if a call failed.
 func (c *capacity) measure(url string, length time.Duration, ended int64) error {
 	group := fmt.Sprintf("%d operations a second for %v beside %d ended keys, sealed, 20 ms server", c.rate, length, ended)
 	before, err := c.size()

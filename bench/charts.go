@@ -47,7 +47,8 @@ func drawCharts(r *report, dir string) error {
 	return nil
 }
 
-// lines returns the points of each line, in order of x, by the figures' names, and the names in order of appearance.
+// lines returns the points of each line, in order of x, by the figures' names, and these names in order of appearance: none if the report has no figure of the
+// chart.
 func (c *chart) lines(r *report) (map[string]plotter.XYs, []string) {
 	lines := map[string]plotter.XYs{}
 	var names []string
@@ -90,7 +91,7 @@ func (c *chart) draw(lines map[string]plotter.XYs, names []string, path string) 
 	return p.Save(22*vg.Centimeter, 14*vg.Centimeter, path)
 }
 
-// axes sets scales and marks, with room for the legend above the lines.
+// axes sets scales and marks, with room for the legend above the lines: for that the upper end of y is raised.
 func (c *chart) axes(p *plot.Plot, lines map[string]plotter.XYs) {
 	p.X.Tick.Marker = plot.ConstantTicks(ticks(lines))
 	if c.logX {

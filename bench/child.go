@@ -30,9 +30,8 @@ func runSelf(ctx context.Context, result any, args ...string) error {
 // printJSON prints the result of a role for runSelf.
 func printJSON(v any) error { return json.NewEncoder(os.Stdout).Encode(v) }
 
-// watchMemory samples the anonymous memory of this process every half
-// millisecond. The caller must call stop once; it returns the peak in bytes. Peaks
-// between two samples are missed.
+// watchMemory samples the anonymous memory (that of no file) of this process every half millisecond. The caller must call stop once; it returns the peak in
+// bytes. Peaks between two samples are missed.
 func watchMemory() (stop func() (int64, error)) {
 	var peak int64
 	var failed error
@@ -56,7 +55,7 @@ func watchMemory() (stop func() (int64, error)) {
 	}
 }
 
-// watchMemoryOf samples the anonymous memory of another process every 10 ms until it ends. stop waits for that end and returns
+// watchMemoryOf samples the anonymous memory (that of no file) of another process every 10 ms until it ends. stop waits for that end and returns
 // the peak in bytes; 0: it cannot be measured.
 func watchMemoryOf(pid int) (stop func() int64) {
 	var peak int64

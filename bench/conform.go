@@ -21,15 +21,15 @@ func mockRole([]string) error {
 	return nil
 }
 
-// checkedProfile returns the default profile with a fact that it leaves open: the
-// mock does not store server errors.
+// checkedProfile returns the default profile (the rules of the API) with one that it leaves open: the mock does not store server errors, and so does not replay
+// them.
 func checkedProfile() *profile.Profile {
 	p := profile.Draft07()
 	p.Stored.ServerError = profile.No
 	return p
 }
 
-// runConformance measures the duration of quick and full checks of a local server by the conformance suite.
+// runConformance measures the duration of quick and full checks of a local server by the conformance suite. A tiny run has no full ones.
 func runConformance(b *bench) error {
 	const group = "check of a local server"
 	var full, quick samples
@@ -60,7 +60,7 @@ func runConformance(b *bench) error {
 }
 
 // check runs the conformance suite against a new server in a process of its own,
-// with all of the server's abilities declared so that few cases are skipped. It
+// with all of the server's abilities declared (a second path, callers, ways to delay or fail an answer), so that few cases are skipped. It
 // returns the report and the duration of the suite.
 func check(b *bench, quick bool) (*conformance.Report, time.Duration, error) {
 	server, err := startRole(b, "role-mock")

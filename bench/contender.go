@@ -39,7 +39,7 @@ type burst struct {
 
 // drive lets workers do operations with one of the compared programs for the time d, one after another each, and waits until all are durable (flush;
 // nil if they need no wait). It returns the rate, the processor time and the time of each operation. next holds the number of the latest payment and is
-// advanced. The first error ends all workers and is returned.
+// advanced, so that no payment is made twice. The first error ends all workers and is returned.
 func (l *contender) drive(ctx context.Context, workers int, d time.Duration, url string, next *atomic.Int64) (burst, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -94,7 +94,8 @@ func plainContender() *contender {
 }
 
 // onceContender returns oncehttp on a new bolt journal in the folder dir, as one of the compared programs. With ownKeys each operation has a business
-// key, not in the order of time; otherwise its key is generated. With same, all operations send the same bytes.
+// key, not in the order of time; otherwise its key is generated. With same, all operations send the same bytes: they must not wait for each other. stats tells
+// the syncs of the journal.
 func onceContender(dir string, ownKeys, same bool) (*contender, error) {
 	name := "oncehttp + bolt"
 	if !ownKeys {
@@ -140,8 +141,8 @@ func onceContender(dir string, ownKeys, same bool) (*contender, error) {
 	}, nil
 }
 
-// businessParts returns the names of a user and an order for payment n: unique for 66 million n in a row, and in no
-// order of time. The names exist beforehand, as in an application, so that making them is not measured.
+// businessParts returns the names of a user and an order for payment n: unique for 66 million n in a row, and in no order of time (the two factors are prime to
+// the numbers of names). The names exist beforehand, as in an application, so that making them is not measured.
 func businessParts(n int64) (user, order string) {
 	return users[uint64(n)*389%uint64(len(users))], orders[uint64(n)*40503%uint64(len(orders))]
 }
@@ -166,8 +167,8 @@ func scatter(n int64) uint64 {
 	return (x ^ x>>32) >> 1
 }
 
-// naiveContender returns the usual code of applications, as one of the compared programs: go-retryablehttp between two bbolt updates, one that writes
-// the operation down and one that adds its answer.
+// naiveContender returns the usual code of applications, as one of the compared programs: go-retryablehttp between two bbolt updates, one that writes the
+// operation down and one that adds its answer; each waits for the disk.
 func naiveContender(dir string) (*contender, error) {
 	db, err := bbolt.Open(filepath.Join(dir, "naive.db"), 0o600, nil)
 	if err != nil {

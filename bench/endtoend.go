@@ -63,7 +63,7 @@ func onField(b *bench, run func(f *field) error) error {
 	return run(f)
 }
 
-// runEndToEnd measures throughput under the loads with targets.
+// runEndToEnd measures throughput under the loads with targets, and profiles oncehttp under the last one if wanted.
 func runEndToEnd(b *bench) error {
 	return onField(b, func(f *field) error {
 		d := fullOrTiny(b, 1500*time.Millisecond, 60*time.Millisecond)
@@ -149,7 +149,7 @@ func (f *field) rounds(n int, run func(i int, l *contender) error) error {
 }
 
 // runCell measures the throughput of all contenders under one load, in n rounds of the time d each, and records figures and
-// targets. A load without a target (0) is measured for the chart only.
+// targets. A load without a target (0) is measured for the chart only. c.raw is the target beside the raw log.
 func (f *field) runCell(c cell, n int, d time.Duration) error {
 	url := f.server.payURL(c.delay)
 	rates, syncs, cpu := make([]samples, len(f.contenders)), make([]samples, len(f.contenders)), make([]samples, len(f.contenders))

@@ -79,7 +79,7 @@ func openBook(path string, kind keyKind, next *atomic.Int64) (*book, error) {
 	return b, err
 }
 
-// sync makes the journal's file durable, as the measurement's mode says, and counts the calls. It is the journal's bolt.Options.Sync.
+// sync makes the journal's file durable, as the mode of the journal (b.mode) says, and counts the calls. It is the journal's bolt.Options.Sync.
 func (b *book) sync(f *os.File) error {
 	b.syncs.Add(1)
 	return syncMode(b.mode.Load()).sync(f)
@@ -96,8 +96,8 @@ func (m syncMode) sync(f *os.File) error {
 	return fdatasync(f)
 }
 
-// begin writes the first records of n new operations, by as many goroutines as writers. It calls done (unless nil) with each record. A key that
-// exists already is an error.
+// begin writes the first records of n new operations, by as many goroutines as writers. It calls done (unless nil) with each record. A key that exists already
+// is an error, since every begin must write.
 func (b *book) begin(ctx context.Context, n int64, writers int, done func(persist.Record) error) error {
 	now := time.Now()
 	return spread(ctx, n, writers, func(int64) error {
@@ -121,7 +121,8 @@ func (b *book) finish(ctx context.Context, rec persist.Record) error {
 	return b.Finish(ctx, rec)
 }
 
-// fill begins n records as begin does, without waiting for the disk, and syncs once at the end. From then on each write is synced (syncDisk).
+// fill begins n records as begin does, without waiting for the disk, and syncs once at the end, since filling is not measured. From then on each write is
+// synced (syncDisk).
 func (b *book) fill(ctx context.Context, n int64, done func(persist.Record) error) error {
 	b.mode.Store(int64(syncNone))
 	defer b.mode.Store(int64(syncDisk))

@@ -78,7 +78,8 @@ func runFleet(b *bench) error {
 }
 
 // runDrain measures how fast a backlog of operations is sent: by each of the drainers in turn, and beside them by plain net/http.
-// The first drainer is oncehttp's Run, the second the job queue River. url is that of a server that answers after 20 ms.
+// The first drainer is oncehttp's Run, the second the job queue River. url is that of a server that answers after 20 ms. s has the number of requests at a time
+// (inFlight) and of operations (n).
 func runDrain(b *bench, s fleetSize, url string, drainers []*drainer) error {
 	group := fmt.Sprintf("draining a backlog, 20 ms server, %d in flight", s.inFlight)
 	plain := plainContender()
@@ -115,7 +116,7 @@ func runDrain(b *bench, s fleetSize, url string, drainers []*drainer) error {
 }
 
 // once drains n operations of the backlog. It returns operations per second, and this process's processor time for each
-// in microseconds. It gives up after 10 ms for each operation and a minute.
+// in microseconds. It gives up after a minute and 10 ms for each operation.
 func (d *drainer) once(ctx context.Context, inFlight int, n int64) (rate, cpu float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(n)*10*time.Millisecond+time.Minute)
 	defer cancel()
@@ -127,8 +128,8 @@ func (d *drainer) once(ctx context.Context, inFlight int, n int64) (rate, cpu fl
 	return float64(n) / took.Seconds(), micros(processorTime()-busy) / float64(n), nil
 }
 
-// runBacklog compares the drain of a large backlog with that of a small one, without and with an open snapshot that keeps
-// PostgreSQL from removing dead rows.
+// runBacklog compares the drain of a part of a large backlog with that of a whole small one, as many operations each time, without and with an open snapshot
+// that keeps PostgreSQL from removing dead rows.
 func runBacklog(b *bench) error {
 	small, large := fullOrTiny(b, int64(20_000), 200), fullOrTiny(b, int64(1_000_000), 1000)
 	const inFlight, group = 64, "draining 20,000, 20 ms server, 64 in flight"
@@ -187,8 +188,8 @@ func drainBeside(ctx context.Context, dsn string, idle bool, run func() (float64
 	return run()
 }
 
-// runDoOnPostgres measures calls of Do with a journal on PostgreSQL beside the same requests by plain net/http, in turns. It adds both rates, and the
-// target of 85 % of the plain rate.
+// runDoOnPostgres measures calls of Do with a journal on PostgreSQL beside the same requests by plain net/http, in turns. It records both rates, and the target
+// of 85 % of the plain rate. Before each round it empties the table.
 func runDoOnPostgres(b *bench, dsn, url string) error {
 	const group = "Do on PostgreSQL, 20 ms server, 64 workers"
 	journal, err := postgres.Open(b, dsn, postgres.Options{Schema: fleetSchema})
@@ -295,8 +296,7 @@ func onceDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	}, nil
 }
 
-// drainByRun runs a client until n operations are confirmed and flushed, and returns the time until then. The journal and the pool
-// stay open.
+// drainByRun runs a client until n operations are confirmed and flushed, and returns the time until then. The journal and the pool stay open.
 func drainByRun(ctx context.Context, journal *postgres.Journal, pool http.RoundTripper, inFlight int, n int64) (took time.Duration, err error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -367,8 +367,8 @@ func fillRecords(ctx context.Context, db *pgxpool.Pool, client *oncehttp.Client,
 	return err
 }
 
-// holdSnapshot begins a transaction with a snapshot, and leaves it idle, so that PostgreSQL can remove no rows that have died since. The caller must
-// call release.
+// holdSnapshot begins a transaction with a snapshot, and leaves it idle (the SELECT takes the snapshot), so that PostgreSQL can remove no rows that have died
+// since. The caller must call release.
 func holdSnapshot(ctx context.Context, dsn string) (release func(), err error) {
 	db, err := openPool(ctx, dsn)
 	if err != nil {

@@ -72,8 +72,8 @@ func runJournal(b *bench) error {
 	return nil
 }
 
-// newJournalRun returns a run with a journal (its book) of live records with keys of this kind. With live 0 it has no book: each round then makes an
-// empty one. The caller closes the book. next numbers the payments.
+// newJournalRun returns a run with a journal (its book) of live records with keys of this kind. With live 0 it has no book: each round then makes an empty one,
+// since begins fill it. The caller closes the book. next numbers the payments.
 func newJournalRun(b *bench, dir string, kind keyKind, live int64, next *atomic.Int64) (*journalRun, error) {
 	r := &journalRun{kind: kind, live: live}
 	if live == 0 {
@@ -87,8 +87,8 @@ func newJournalRun(b *bench, dir string, kind keyKind, live int64, next *atomic.
 	return r, book.fill(b, live, nil)
 }
 
-// rawRound measures a raw log, the fastest file with the same promise: it appends ops entries to a new one at path, adds the samples to f, and
-// removes it.
+// rawRound measures a raw log, the fastest file with the same promise: it appends ops entries to a new one at path, adds the samples to f, and removes the
+// file. mode says how it syncs.
 func rawRound(b *bench, path string, mode syncMode, ops int64, f *figures) error {
 	log, err := openRawLog(path, mode.sync)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *journalRun) figuresOf(mode syncMode) (own, raw *figures) {
 }
 
 // round measures appends to a raw log, and then as many begins in the journal, and adds the samples to both
-// figures. mode is the kind of sync. A run without a filled journal (book is nil) gets an empty one for this round.
+// figures. mode is the kind of sync. A slower sync gets fewer operations. A run without a filled journal (book is nil) gets an empty one for this round.
 func (r *journalRun) round(b *bench, dir string, mode syncMode, next *atomic.Int64) error {
 	ops := fullOrTiny(b, int64(30_000), 300)
 	if mode == syncSlow {
@@ -143,7 +143,7 @@ func (r *journalRun) round(b *bench, dir string, mode syncMode, next *atomic.Int
 }
 
 // measure calls run, which begins ops records in book (a journal with a count of its syncs), and adds one sample of each kind to f: records per second,
-// and for each record the syncs, the bytes written and the growth of the file.
+// and for each record the syncs, the bytes written and the growth of the file (its blocks on the disk).
 func (f *figures) measure(book *book, run func() error, ops int64) error {
 	size, err := blocks(book.path)
 	if err != nil {
@@ -165,7 +165,7 @@ func (f *figures) measure(book *book, run func() error, ops int64) error {
 	return err
 }
 
-// report records the figures as a row of a table; the column rival is the ratio of the rate to that of base.
+// report records the figures as a row of a table; the column rival (its title) is the ratio of the rate to that of base.
 func (f *figures) report(b *bench, group, name, rival string, base *figures) {
 	b.add(group, name, "begins/s", f.rate)
 	b.add(group, name, rival, f.rate.over(base.rate))

@@ -21,9 +21,8 @@ func runLatency(b *bench) error {
 	})
 }
 
-// runLone measures the time added to plain net/http for one worker, and for
-// comparison a pair of syncs. The pairs are made between requests, like a
-// journal's syncs, because a disk and a processor are slower just after a rest.
+// runLone measures the time added to plain net/http for one worker, and for comparison that of a pair of syncs, the least work of a durable write. The pairs
+// are made between requests, like a journal's syncs, because a disk and a processor are slower just after a rest.
 func (f *field) runLone(delay time.Duration) error {
 	url := f.server.payURL(delay)
 	group := fmt.Sprintf("%d ms server, 1 worker", delay.Milliseconds())
@@ -90,8 +89,8 @@ const (
 	metaBytes = 4 << 10
 )
 
-// openPair creates the file for pairs of writes like those of one bolt commit, at its full size and synced, so that no later sync has to record a new
-// size.
+// openPair creates the file for pairs of writes like those of one bolt commit, at its full size and synced, so that no later sync has to record a new size.
+// plain makes the requests between them.
 func openPair(path string, plain *contender) (*pair, error) {
 	f, err := os.Create(path)
 	if err != nil {

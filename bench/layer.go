@@ -27,7 +27,7 @@ import (
 // stubTransport answers 201 in memory, so that only the layers above it are measured. It closes the body, as a RoundTripper must.
 type stubTransport struct{}
 
-// RoundTrip implements http.RoundTripper. It reads the body, sends nothing, and answers 201: so the figures are those of the clients alone.
+// RoundTrip implements http.RoundTripper. It reads the body, sends nothing, and answers 201 at once: so the figures are those of the clients alone.
 func (stubTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		_, _ = io.Copy(io.Discard, req.Body)
@@ -43,7 +43,7 @@ func (stubTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 const layerURL = "http://payments.example/payments"
 
 // layerContenders returns new clients over stubTransport, so that oncehttp's journal in memory begins empty. The caller closes
-// them. The targets compare them by their indexes.
+// them. The targets compare them by their indexes, so their order matters.
 func layerContenders() ([]*contender, error) {
 	plain := &http.Client{Transport: stubTransport{}}
 	retryable := retryablehttp.NewClient()
@@ -110,8 +110,8 @@ func clientContender(name string, do func(*http.Request) (*http.Response, error)
 }
 
 // leastContender returns a program that does the least work for Do's promise, in the plainest way, and is no client: it reads the body, makes a key,
-// hashes the request, keeps both, sends a copy with a time limit while it traces the connection, reads the answer and keeps it. It checks, joins,
-// classifies and finds nothing.
+// hashes the request, keeps both, sends a copy with a time limit while it traces the connection, reads the answer and keeps it. It checks nothing, joins no
+// equal calls, does not classify the answer, and finds no earlier operation.
 func leastContender(wire http.RoundTripper) *contender {
 	var mu sync.Mutex
 	kept := map[string][]byte{}
@@ -181,7 +181,8 @@ func wantCreated(status int, err error) error {
 	return err
 }
 
-// runLayer measures the HTTP layer of all clients in memory, with one caller: time and allocations of an operation without network and disk.
+// runLayer measures the HTTP layer of all clients in memory, with one caller: time and allocations of an operation without network and disk. New clients for
+// each round keep the journals in memory small.
 func runLayer(b *bench) error {
 	const group = "one caller, everything in memory"
 	var names []string

@@ -72,7 +72,7 @@ func sections() []section {
 	}
 }
 
-// chosen returns the sections of this run; with -against the comparison only.
+// chosen returns the sections of this run; those of -only, or all; with -against the comparison with another checkout only.
 func (o *options) chosen() []section {
 	if o.against != "" {
 		return []section{{"against", "this checkout beside " + o.against + ", which also runs twice: that is the noise", runAgainst}}
@@ -93,7 +93,7 @@ type bench struct {
 	dir    string // the folder of this run's files, removed at the end; options.dir is its parent
 }
 
-// fullOrTiny returns tiny with the flag -tiny (a short run, to see that it works), else full.
+// fullOrTiny returns tiny with the flag -tiny (a short run, to see that the benchmark works), else full.
 func fullOrTiny[T any](b *bench, full, tiny T) T {
 	if b.tiny {
 		return tiny
@@ -136,7 +136,7 @@ func roles() map[string]func([]string) error {
 	}
 }
 
-// parse reads and checks the flags. An error is one line for the user, or flag.ErrHelp.
+// parse reads and checks the flags. An error is one line for the user, or flag.ErrHelp. A tiny run has one round.
 func parse(args []string) (options, error) {
 	var o options
 	names := make([]string, 0, 8)
@@ -220,7 +220,7 @@ func run(args []string, out io.Writer) error {
 const ballastBytes = 64 << 20
 
 // measure runs and prints the chosen sections. A failed section does not stop the others; an interrupt does. It returns the errors of all. The
-// ballast makes the heap as large as that of a real program, so that the garbage collector runs as rarely.
+// ballast makes the heap as large as that of a real program, so that the garbage collector runs as rarely as there.
 func (b *bench) measure() error {
 	ballast := make([]byte, ballastBytes) // never touched, so it takes no memory
 	defer runtime.KeepAlive(ballast)

@@ -14,7 +14,7 @@ const (
 	docEnd   = "<!-- end of what bench has written -->"
 )
 
-// writeDoc replaces the text between the two lines in the document at path by the figures; an empty path means none. A document
+// writeDoc replaces the text between the two marked lines (docBegin, docEnd) in the document at path by the figures; an empty path means none. A document
 // without the lines is an error and stays as it is.
 func (r *report) writeDoc(path string) error {
 	if path == "" {

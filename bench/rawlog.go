@@ -38,8 +38,8 @@ type group struct {
 	err  error     // of the write or the sync
 }
 
-// openRawLog creates an empty log, the fastest file with a durable write for each operation, for comparison. sync is called for each sync. The caller
-// must call close.
+// openRawLog creates an empty log, the fastest file with a durable write for each operation, for comparison: callers that wait at the same time share one write
+// and one sync. sync is called for each sync. The caller must call close.
 func openRawLog(path string, sync func(*os.File) error) (*rawLog, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -62,7 +62,8 @@ func (l *rawLog) later(entry []byte) {
 	l.mu.Unlock()
 }
 
-// append adds an entry and returns once it is durable, or its write has failed. If no caller leads (writes for all that wait), this one does.
+// append adds an entry and returns once it is durable, or its write has failed. If no caller leads (writes for all that wait), this one does. A waiting caller
+// may be told to lead next.
 func (l *rawLog) append(entry []byte) error {
 	l.mu.Lock()
 	l.enter(entry)
@@ -77,7 +78,7 @@ func (l *rawLog) append(entry []byte) error {
 }
 
 // lead writes and syncs the entries of the callers that wait (the group), ends their wait by closing wake, and lets one of the callers that came
-// meanwhile do the same. The lock is not held; only one caller does this at a time.
+// meanwhile do the same. The caller does not hold the lock; gather takes it. Only one caller leads at a time.
 func (l *rawLog) lead() {
 	l.gather()
 	g, buf := l.group, l.buf

@@ -50,7 +50,7 @@ func (w *payWorker) Work(ctx context.Context, job *river.Job[payArgs]) error {
 
 // riverContender returns River, a job queue on PostgreSQL, with one job for each operation in a new database: the caller inserts the job and waits
 // until the worker has sent the request. It is tuned: FetchCooldown is 1 ms, since the default of 100 ms would hide everything else, and the pool has
-// as many connections as it can use here. An error: no PostgreSQL at dsn, or no right to create a database.
+// as many connections as it can use here. It is an error if no PostgreSQL answers at dsn, or if it has no right to create a database.
 func riverContender(ctx context.Context, dsn string) (*contender, error) {
 	database := fmt.Sprintf("oncehttp_bench_%d", os.Getpid())
 	own, err := createDatabase(ctx, dsn, database)
@@ -94,7 +94,7 @@ func riverContender(ctx context.Context, dsn string) (*contender, error) {
 	}, nil
 }
 
-// startRiver prepares the database of pool and starts a client with the worker. The caller must stop the client.
+// startRiver makes River's tables in the database of pool and starts a client with the worker. The caller must stop the client.
 func startRiver(ctx context.Context, pool *pgxpool.Pool, worker *payWorker) (*river.Client[pgx.Tx], error) {
 	driver := riverpgxv5.New(pool)
 	silent := slog.New(slog.DiscardHandler)

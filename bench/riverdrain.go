@@ -44,7 +44,7 @@ func (w *callWorker) Work(ctx context.Context, job *river.Job[callArgs]) error {
 }
 
 // riverDrainer returns River, a job queue on PostgreSQL, with one HTTP call for each job, to be compared with Run. A job counts at the event of its
-// completion, which River sends after the commit. The database must be empty.
+// completion, which River sends after the commit. fill makes the jobs, and drain runs them. The database must be empty.
 func riverDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	db, err := openPool(ctx, dsn)
 	if err != nil {
@@ -92,7 +92,7 @@ func riverDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	}, nil
 }
 
-// insertJobs inserts n jobs, many with each statement.
+// insertJobs inserts n jobs, many with each call of insert. Their requests are like those of the other contenders.
 func insertJobs(ctx context.Context, insert func(context.Context, []river.InsertManyParams) (int, error), url string, n int64) error {
 	const together = 5000
 	jobs := make([]river.InsertManyParams, 0, together)
@@ -114,7 +114,7 @@ func insertJobs(ctx context.Context, insert func(context.Context, []river.Insert
 	return nil
 }
 
-// drainByRiver runs a client until n jobs are complete, and returns the time until then.
+// drainByRiver runs a client, with up to inFlight jobs at a time, until n jobs are complete, and returns the time until then.
 func drainByRiver(ctx context.Context, driver *riverpgxv5.Driver, workers *river.Workers, inFlight int, n int64) (time.Duration, error) {
 	client, err := river.NewClient(driver, &river.Config{
 		Logger:            slog.New(slog.DiscardHandler),

@@ -75,7 +75,7 @@ func number(v float64) string {
 	}
 }
 
-// percentile returns the smallest value that is not below the share p (0 to 1) of all values; zero without values.
+// percentile returns the smallest value that at least the share p (0 to 1) of all values does not exceed; zero without values.
 func percentile(all []time.Duration, p float64) time.Duration {
 	if len(all) == 0 {
 		return 0

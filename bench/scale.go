@@ -51,8 +51,8 @@ func runScale(b *bench) error {
 	return scaleReuse(b, book, million)
 }
 
-// buildScale creates the journal at path: million finished records, then as many pending ones. It is closed afterwards. In a tiny run million is
-// less than its name says. next numbers the payments.
+// buildScale creates the journal at path: million finished records, then as many pending ones. It is closed afterwards, so that its opening can be measured. In
+// a tiny run million is less than its name says. next numbers the payments.
 func buildScale(b *bench, path string, million int64, next *atomic.Int64) error {
 	book, err := openBook(path, businessKeys, next)
 	if err != nil {
@@ -105,8 +105,8 @@ func openRole(args []string) error {
 	return printJSON(opened{took.Seconds(), anon, peak})
 }
 
-// scaleOpen measures the opening of the journal in a new process, without the file in the page cache (cold) and with it (warm). Nothing else
-// may have it open.
+// scaleOpen measures the opening of the journal in a new process, without the file in the page cache (cold) and with it (warm). Nothing else may have it open.
+// On a system where the file cannot be taken out of the cache it only records a note.
 func scaleOpen(b *bench, path string) error {
 	var warm, cold, anon, peak, left samples
 	for range b.rounds {
@@ -159,8 +159,8 @@ func liveHeap() float64 {
 	return float64(m.HeapAlloc) / mebi
 }
 
-// scaleList measures an iteration over all pending records, and the growth of the heap meanwhile. million is their number (less in a tiny run);
-// to find another number is an error.
+// scaleList measures an iteration over all pending records, and the growth of the heap meanwhile: a listing must not hold them all. million is their number
+// (less in a tiny run); to find another number is an error.
 func scaleList(b *bench, book *book, million int64) error {
 	before := liveHeap()
 	var most float64
@@ -193,8 +193,8 @@ func sweepAll(most int64) persist.Limits {
 
 const sweepCallers = 16
 
-// scaleSweep removes the finished records in as many parts as there are rounds, while callers begin records; and
-// measures the same callers without a sweep. million is the number of finished records, less in a tiny run.
+// scaleSweep removes the finished records in as many parts as there are rounds, while callers begin records, and before each part measures the same callers
+// without a sweep. million is the number of finished records, less in a tiny run.
 func scaleSweep(b *bench, book *book, million int64) error {
 	var alone, beside, longest, rate samples
 	part := million / int64(b.rounds)
@@ -280,7 +280,7 @@ func beginUntil(ctx context.Context, book *book, done <-chan struct{}) ([]time.D
 }
 
 // scaleDrain finishes and removes all pending records, and then measures begins (durable writes of new operations)
-// in this drained file and in new ones by turns.
+// in this drained file and in new ones by turns: the free space in the file must not slow them.
 func scaleDrain(b *bench, book *book) error {
 	book.mode.Store(int64(syncNone)) // draining is not measured
 	for rec, err := range book.List(b, persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}}) {

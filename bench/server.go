@@ -29,12 +29,12 @@ func serveRole([]string) error {
 	return http.Serve(l, http.HandlerFunc(pay))
 }
 
-// awaitEnd waits for the end of the parent of this process, or of its standard input.
+// awaitEnd waits for the end of this process's standard input, a pipe from its parent: it ends with the parent, too.
 func awaitEnd() { _, _ = io.Copy(io.Discard, os.Stdin) }
 
 const answerBody = `{"id":"pay_0123456789abcdef","status":"succeeded","amount":4200,"currency":"eur"}`
 
-// pay is the handler of the benchmark's server: it answers 201 to one payment, after the delay named by the query.
+// pay is the handler of the benchmark's server: it answers 201 to one payment, after the delay that is the whole query (such as "20ms").
 func pay(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	if delay, _ := time.ParseDuration(r.URL.RawQuery); delay > 0 {

@@ -27,8 +27,8 @@ func runWaiting(b *bench) error {
 	return nil
 }
 
-// waitBeside measures how late operations are sent that fall due, and the processor time of a pass (one look of Run for due operations), beside as many
-// operations as waiting that are due in an hour.
+// waitBeside measures how late operations are sent that fall due, and the processor time of a pass (one look of Run for due operations), beside waiting other
+// operations, which are due in an hour.
 func waitBeside(b *bench, waiting int64) error {
 	dir := filepath.Join(b.dir, "waiting")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -85,7 +85,8 @@ type passCounter struct {
 	passes atomic.Int64
 }
 
-// List lists the records that q selects. It first counts a pass of Run (a look for due operations) if q asks for operations that are due by now.
+// List lists the records that q selects. It first counts a pass of Run (a look for due operations) if q asks for operations that are due by now: each pass
+// makes one such query.
 func (c *passCounter) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if !q.DueBy.IsZero() && q.DueBy.Before(time.Now()) {
 		c.passes.Add(1)
@@ -143,8 +144,8 @@ func (w *dueWire) prepare(ctx context.Context, client *oncehttp.Client, book *bo
 	return nil
 }
 
-// run makes a client send n operations that fall due, by Run. It returns the processor time, and the number of passes: how often Run has looked for
-// due operations.
+// run makes a client send n operations that fall due, by Run. It returns the processor time, and the number of passes: how often Run has looked for due
+// operations. w.done is closed after the last send.
 func (w *dueWire) run(ctx context.Context, book *book, n int) (busy time.Duration, passes int64, err error) {
 	counter := &passCounter{book: book}
 	client, err := oncehttp.New(oncehttp.Config{Journal: counter, Transport: w})

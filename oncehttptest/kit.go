@@ -76,8 +76,8 @@ func (cfg *Config) check() error {
 	return inBubble()
 }
 
-// inBubble returns an error if the caller is not in a bubble of testing/synctest (virtual time). In one, it waits until the other goroutines of the
-// bubble are blocked.
+// inBubble returns an error if the caller is not in a bubble of testing/synctest (virtual time). In one, it waits until the other goroutines of the bubble are
+// blocked; outside, that wait panics.
 func inBubble() (err error) {
 	defer func() {
 		if recover() != nil {
@@ -88,8 +88,8 @@ func inBubble() (err error) {
 	return nil
 }
 
-// open starts a simulated process of the program under test: a new client on the records of the process before. After an error there is a process
-// without a client.
+// open starts a simulated process of the program under test: a new client on the records of the process before. After an error there is a process without a
+// client, which end must still kill.
 func (k *Kit) open() error {
 	p := newProcess(k.journal, k.pipe.Transport())
 	cfg := k.cfg
@@ -137,7 +137,7 @@ func (k *Kit) Sends(key oncehttp.Key) int {
 }
 
 // count returns the sum of a count in the server's ledger, over all operations with this key in all accounts. The ledger knows their keys as they
-// were sent, which may be spelled otherwise.
+// were sent, which may be spelled otherwise (quoted, or a token of the server).
 func (k *Kit) count(key oncehttp.Key, inLedger func(wireKey string) int) (n int) {
 	k.t.Helper()
 	wire := map[string]bool{string(key): true}
@@ -173,13 +173,13 @@ func (k *Kit) Crash() *oncehttp.Client {
 	return k.Client()
 }
 
-// Pass lets the time d pass in the bubble, and returns when all its other goroutines wait.
+// Pass lets the time d pass in the bubble, and returns when all its other goroutines wait (are blocked).
 func (k *Kit) Pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// end closes the client, those that have crashed, and the server. It runs once, at the end of the test.
+// end closes the client and the server, and waits for the clients that have crashed. It runs once, at the end of the test.
 func (k *Kit) end() {
 	if client := k.Client(); client != nil {
 		if err := client.Close(); err != nil {

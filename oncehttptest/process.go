@@ -30,8 +30,8 @@ var _ interface {
 	persist.Results
 } = (*process)(nil)
 
-// newProcess returns a simulated process that works with this journal. It takes over the transport, and changes its dial functions so that a crash
-// can close the connections.
+// newProcess returns a simulated process that works with this journal. It stands between the client and the journal, so that kill can cut them apart. It takes
+// over the transport, and changes its dial functions so that a crash can close the connections.
 func newProcess(journal *memory.Journal, transport *http.Transport) *process {
 	p := &process{transport: transport, journal: journal}
 	dial := transport.DialContext
@@ -57,7 +57,8 @@ func (p *process) keep(conn net.Conn, err error) (net.Conn, error) {
 	return conn, nil
 }
 
-// kill ends the simulated process: it closes the connections, and replaces the journal by one that fails. The records stay in the old one.
+// kill ends the simulated process: it closes the connections, and replaces the journal by one that fails (a memory.Journal that was not made by New). The
+// records stay in the old one.
 func (p *process) kill() {
 	p.mu.Lock()
 	conns := p.conns

@@ -41,8 +41,8 @@ func main() {
 	}
 }
 
-// serve reads lines from standard input, each with a number of workers, a duration and a URL, runs that load, and prints its figures. It returns at
-// the end of standard input, or at the first bad line.
+// serve reads lines from standard input, each with a number of workers, a duration and a URL, runs that load, and prints its figures. The argument of the
+// program is the path of its journal. It returns at the end of standard input, or at the first bad line.
 func serve() error {
 	if len(os.Args) != 2 {
 		return errors.New("usage: side JOURNAL")
@@ -80,8 +80,8 @@ func serve() error {
 	return lines.Err()
 }
 
-// load lets workers do operations one after another for the time d, and returns the figures. The keys are numbered from first on. A failed operation
-// ends its worker, and the figures are then an error alone.
+// load lets workers do operations one after another for the time d, and returns the figures. The keys are numbered from first on, each worker with numbers of
+// its own. A failed operation ends its worker, and the figures are then an error alone.
 func load(client *oncehttp.Client, first, workers int, d time.Duration, url string) burst {
 	runtime.GC()
 	var before, after runtime.MemStats

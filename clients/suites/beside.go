@@ -23,9 +23,8 @@ type beside struct {
 	port   string   // the environment variable for its port, read by the tests
 }
 
-// start builds the server into the folder work, starts it, and puts its port into the
-// environment of this process. The caller must call stop, which kills it; after an error stop
-// is nil, and nothing runs.
+// start builds the server that an SDK's tests need (b.module) into the folder work, starts it, and puts its port into the environment of this process. The
+// caller must call stop, which kills it; after an error stop is nil, and nothing runs.
 func (b *beside) start(ctx context.Context, work string) (stop func(), err error) {
 	install := exec.CommandContext(ctx, "go", "install", b.module)
 	install.Env = append(os.Environ(), "GOBIN="+work, "GOFLAGS=", "GOWORK=off")

@@ -24,8 +24,9 @@ type tests struct {
 	unbuilt  string   // output of go test if a package could not be built; "": all were
 }
 
-// build downloads the SDK, copies it below work, and builds its tests against the overlay (changed files) of the standard library. An earlier copy is
-// removed. Packages that cannot be built are no error: the result's unbuilt has the output of go test then.
+// build downloads the SDK, copies it below work, and builds its tests against the overlay (changed files) of the standard library. go test gives each built
+// test binary to this program (-exec), which keeps it in place of running it. An earlier copy is removed. Packages that cannot be built are no error: the
+// result's unbuilt has the output of go test then.
 func build(ctx context.Context, s suite, overlay, work string) (*tests, error) {
 	t := &tests{suite: s, dir: filepath.Join(work, s.name, "src"), binaries: filepath.Join(work, s.name, "bin")}
 	if err := os.RemoveAll(filepath.Join(work, s.name)); err != nil {
@@ -113,8 +114,8 @@ func copyModule(to, from string) error {
 	})
 }
 
-// require makes the SDK's copy depend on the module of these suites and on oncehttp, as they are in this checkout. Modules that the SDK replaces by
-// its own folders come from the proxy.
+// require makes the SDK's copy depend on the module of these suites and on oncehttp, as they are in this checkout. Modules that the SDK replaces by its own
+// folders come from the proxy, since the download lacks these folders.
 func (t *tests) require(ctx context.Context) error {
 	var gomod struct {
 		Go      string
@@ -148,8 +149,8 @@ func (t *tests) require(ctx context.Context) error {
 	return run(t.command(ctx, "go", args...))
 }
 
-// install lists the packages with tests in t.packages, and adds a test file to each that puts oncehttp under the http.Clients of the tests. The file
-// sets a hook, http.OncehttpBeneath, that only the changed standard library has.
+// install lists the packages with tests in t.packages, and adds a test file to each that puts oncehttp under the http.Clients of the tests. A suite with only
+// has just the packages that match it. The file sets a hook, http.OncehttpBeneath, that only the changed standard library has.
 func (t *tests) install(ctx context.Context) error {
 	list := t.command(ctx, "go", "list", "-e", "-f", "{{.Dir}}\t{{.Name}}\t{{len .TestGoFiles}}{{len .XTestGoFiles}}", "./...")
 	var complaints bytes.Buffer

@@ -35,7 +35,7 @@ type modeReport struct {
 }
 
 // runSuite builds the tests of an SDK and runs them in each mode: unchanged, and with oncehttp under each http.Client in them. The report has the
-// failed tests. An error means that the suite could not be run.
+// failed tests. A server that the tests need runs beside them. An error means that the suite could not be run.
 func runSuite(ctx context.Context, s suite, overlay string, o options) (*report, error) {
 	begun := time.Now()
 	note("%s: building", s.name)
@@ -80,8 +80,8 @@ func runSuite(ctx context.Context, s suite, overlay string, o options) (*report,
 // patience bounds one run of a package's tests.
 const patience = 100 * time.Second
 
-// runPackage runs the tests of a package twice without oncehttp, then in each mode (a Config of oncehttp under them), and adds the results. Only
-// tests that pass both times count.
+// runPackage runs the tests of a package twice without oncehttp, then in each mode (a Config of oncehttp under them), and adds the results. Only tests that
+// pass both times count: for others oncehttp is not to blame.
 func (r *report) runPackage(ctx context.Context, t *tests, rel string) error {
 	steady := map[string]bool{}
 	begun := time.Now()
@@ -107,7 +107,7 @@ func (r *report) runPackage(ctx context.Context, t *tests, rel string) error {
 }
 
 // runPackage runs the tests of a package in the mode, and a second time if a test that counts has failed. A test that fails twice is in m.failed, one
-// that fails once in m.unsteady. steady has true for the tests that count.
+// that fails once in m.unsteady. steady has true for the tests that count, those that pass without oncehttp.
 func (m *modeReport) runPackage(ctx context.Context, t *tests, rel string, steady map[string]bool, limit time.Duration) error {
 	failed := map[string]int{}
 	var last results
@@ -144,8 +144,8 @@ func (m *modeReport) runPackage(ctx context.Context, t *tests, rel string, stead
 	return nil
 }
 
-// except takes the failures that the documentation names (exceptions) out of failed. An exception without such a failure goes to unused, to be
-// reported.
+// except takes the failures that the documentation names (exceptions) out of failed. An exception with an empty mode is for all modes; one for a test is for
+// its subtests, too. One without such a failure goes to unused, to be reported.
 func (m *modeReport) except(exceptions []exception) {
 	for _, e := range exceptions {
 		if e.mode != "" && e.mode != m.mode {
@@ -184,9 +184,8 @@ func (r *report) rows() (rows []string) {
 	return rows
 }
 
-// newly returns an error for each new failure, each unused exception, and for packages that
-// were not built or have no counted test. verbose adds the output of the tests. It prints
-// unsteady tests.
+// newly returns an error for each new failure, each unused exception, and for packages that were not built, or if no test counts. verbose adds the output of
+// the tests. It prints unsteady tests.
 func (r *report) newly(verbose bool) (errs []error) {
 	for _, m := range r.modes {
 		for _, name := range slices.Sorted(maps.Keys(m.failed)) {

@@ -24,7 +24,8 @@ import (
 	"strings"
 )
 
-// main runs the tests of other SDKs with oncehttp under them, and prints a table. As the -exec program of go test it only keeps a test binary.
+// main runs the tests of other SDKs with oncehttp under them, and prints a table. Called by go test (as its -exec program) it only moves the test binary to
+// where it is run later.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

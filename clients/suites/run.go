@@ -36,8 +36,8 @@ type results map[string]*result
 const restartsMax = 6
 
 // run runs the tests of a package with oncehttp as its client in this mode; "" is without oncehttp. It returns the result of each test by its name.
-// If a panic or the timeout ends the test binary early, its open tests count as failed. The others run again without them, in restartsMax starts at
-// most.
+// If a panic or the timeout ends the test binary early, its open tests count as failed. The others run again without them, in restartsMax starts at most. A
+// subtest is left out with its test, so only whole tests are named.
 func (t *tests) run(ctx context.Context, rel, mode string, timeout time.Duration) (results, error) {
 	all := results{}
 	var crashed []string
@@ -66,8 +66,8 @@ func (t *tests) run(ctx context.Context, rel, mode string, timeout time.Duration
 	return all, nil
 }
 
-// start runs the test binary of a package once, without the named tests. Results of tests that
-// did not end have an empty status. A binary without any output is an error.
+// start runs the test binary of a package once, without the named tests. mode is a Config of oncehttp under the tests, "" none. Results of tests that did not
+// end have an empty status. A binary without any output is an error.
 func (t *tests) start(ctx context.Context, rel, mode string, timeout time.Duration, without []string) (results, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout+30*time.Second)
 	defer cancel()
@@ -99,7 +99,8 @@ func (t *tests) count(mode string) string { return filepath.Join(t.binaries, "op
 // nowhere is the address of a proxy that does not exist.
 const nowhere = "http://127.0.0.1:9"
 
-// parse reads the output of test2json, and returns the result of each test by its name. A test that did not end has an empty status.
+// parse reads the output of test2json, and returns the result of each test by its name. A test that did not end has an empty status. Lines without a test are
+// about the package.
 func parse(out *bytes.Buffer) (results, error) {
 	found := results{}
 	lines := bufio.NewScanner(out)

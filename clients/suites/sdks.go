@@ -36,7 +36,7 @@ const (
 	unknownKey = "With `profile.None()` a key is refused: for an API that takes keys at some endpoints, write a profile."
 )
 
-// suites returns the SDKs, with pinned versions. only is a pattern of the packages to test (without it all are), beside a server that the tests need,
+// suites returns the SDKs, with pinned versions. only is a pattern of the packages to test (without it all are), beside is a server that the tests need,
 // and except lists the expected failures: the Config, the test, and the sentence of the documentation that says why.
 func suites() []suite {
 	return []suite{

@@ -50,7 +50,7 @@ func patches() []patch {
 }
 
 // patchStandard writes the changed files of the standard library into dir, and returns the
-// path of the file for go test -overlay. It fails if a patch does not fit this version of Go.
+// path of the file for go test -overlay. It fails if a patch does not fit this version of Go: its text must be in the file once.
 func patchStandard(ctx context.Context, dir string) (overlay string, err error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {

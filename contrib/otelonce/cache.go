@@ -16,14 +16,15 @@ type cache[K comparable, V any] struct {
 	mu   sync.Mutex              // is held to replace it
 }
 
-// newCache returns a cache of the values that make returns. It keeps a bounded number of them.
+// newCache returns a cache of the values that make returns. It keeps at most cacheSize of them.
 func newCache[K comparable, V any](make func(K) V) *cache[K, V] {
 	c := &cache[K, V]{make: make}
 	c.kept.Store(&map[K]V{})
 	return c
 }
 
-// of returns the value of a key. A full cache makes the value of a new key each time. Reads take no lock.
+// of returns the value of a key. A full cache makes the value of a new key each time. Reads take no lock: the map is never changed, but replaced by a larger
+// copy.
 func (c *cache[K, V]) of(key K) V {
 	if v, found := (*c.kept.Load())[key]; found {
 		return v
@@ -39,7 +40,8 @@ func (c *cache[K, V]) of(key K) V {
 	return v
 }
 
-// with returns a slice of the common values and one more. It copies them, since common is shared by others and must not change.
+// with returns a slice of the common values and one more. It copies them, since common is shared by others and must not change: its capacity is cut to its
+// length.
 func with[T any](common []T, more T) []T {
 	return append(common[:len(common):len(common)], more)
 }

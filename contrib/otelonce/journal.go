@@ -14,8 +14,9 @@ import (
 
 // Register makes gauges of a journal's counts, of all accounts: oncehttp.operation.unfinished, oncehttp.operation.oldest_age and
 // oncehttp.result.owed. Each collection of the
-// meter's reader asks the journal once (persist.Counter); an error goes to that reader, and the gauges are then left out. The attributes distinguish
-// journals from each other, if there are several. Unregister the result before the journal is closed.
+// meter's reader asks the journal once (persist.Counter); an error goes to that reader, and the gauges are then left out of that collection. Each known reason
+// of a hold is reported, with 0 as well, so that its series exists. The attributes distinguish journals from each other, if there are several. Unregister the
+// result before the journal is closed.
 // Errors: the journal is nil or cannot count, or the meter's.
 func (i *Instrument) Register(j persist.Journal, attributes ...attribute.KeyValue) (metric.Registration, error) {
 	counter, counts := persist.As[persist.Counter](j)

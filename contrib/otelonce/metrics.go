@@ -76,7 +76,7 @@ var counted = []oncehttp.EventKind{
 }
 
 // begin adds zero to each series of the counters: lost leases, holds by each reason, and events by each kind that no other metric counts. Prometheus
-// sees an increase only in a series that was there before it.
+// sees an increase only in a series that was there before it. reasons are all reasons of holds, and counted those kinds of events.
 func (m *instruments) begin(ctx context.Context) {
 	m.losses.Add(ctx, 0)
 	for _, reason := range reasons {
@@ -95,7 +95,7 @@ func set(attributes ...attribute.KeyValue) metric.MeasurementOption {
 // place is the origin and the profile of operations.
 type place struct{ origin, profile string }
 
-// attributes returns the attributes of the server and the profile. The port is left out.
+// attributes returns the attributes of the server and the profile. The port is left out, to have fewer time series.
 func (p place) attributes() []attribute.KeyValue {
 	var all []attribute.KeyValue
 	if at := addressOf(p.origin); at != nil {
@@ -119,7 +119,7 @@ type ending struct {
 	source  oncehttp.Source
 }
 
-// options returns the attributes of a run's end, as options for recording: outcome, and source of the answer.
+// options returns the attributes of a run's end, as options for recording: server and profile, outcome, and source of the answer (0: there is none).
 func (e ending) options() []metric.RecordOption {
 	all := append(e.attributes(), attribute.String("oncehttp.outcome", e.outcome))
 	if e.source != 0 {
@@ -135,7 +135,8 @@ type answer struct {
 	failed         bool
 }
 
-// options returns the attributes of an attempt, as options for recording, by the semantic conventions of OpenTelemetry.
+// options returns the attributes of an attempt, as options for recording, by the semantic conventions of OpenTelemetry. A status of 0 means that there was no
+// answer.
 func (a answer) options() []metric.RecordOption {
 	all := append(addressOf(a.origin), attribute.String("http.request.method", a.method))
 	if a.status > 0 {
@@ -147,8 +148,8 @@ func (a answer) options() []metric.RecordOption {
 	return []metric.RecordOption{set(all...)}
 }
 
-// measureOperation records the durations and the number of sends of one run of an operation (the work of one call or worker on it), at its end. more
-// returns the attributes that the program adds.
+// measureOperation records the durations and the number of sends of one run of an operation (the work of one call or worker on it), at its end. i.more, if set,
+// returns the attributes that the program adds. A run that gives the operation back counts, too.
 func (i *Instrument) measureOperation(ctx context.Context, ends *oncehttp.Event) {
 	m, at := &i.measured, place{ends.Origin, ends.Profile}
 	end, here := m.ends.of(ending{at, outcome(ends), ends.Source}), m.places.of(at)
@@ -163,7 +164,7 @@ func (i *Instrument) measureOperation(ctx context.Context, ends *oncehttp.Event)
 	m.journal.Record(ctx, ends.Took.Journal.Seconds(), none...)
 }
 
-// measureAttempt records the duration of one attempt, at its end. took is its time on the wire.
+// measureAttempt records the duration of one attempt, at its end. took is its time on the wire. i.more, if set, returns the attributes that the program adds.
 func (i *Instrument) measureAttempt(ctx context.Context, ends *oncehttp.Event, took time.Duration) {
 	options := i.measured.requests.of(answer{knownMethod(ends.Method), ends.Origin, ends.Status, ends.Err != nil})
 	if i.more != nil {
@@ -187,7 +188,7 @@ func (i *Instrument) Observe(ctx context.Context, e oncehttp.Event) {
 	}
 }
 
-// count adds one to a counter, with the attributes that the program adds to each event.
+// count adds one to a counter, with these options and the attributes that the program adds to each event (i.more).
 func (i *Instrument) count(ctx context.Context, e *oncehttp.Event, counter metric.Int64Counter, options []metric.AddOption) {
 	if i.more != nil {
 		options = with(options, metric.AddOption(metric.WithAttributes(i.more(*e)...)))

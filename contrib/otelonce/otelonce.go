@@ -134,8 +134,8 @@ func (i *Instrument) Operation(ctx context.Context, begins oncehttp.Event) (cont
 	}
 }
 
-// Attempt implements oncehttp.Instrument. It starts the span of one attempt, and returns the function to end and measure it; nil if attempts have no
-// spans.
+// Attempt implements oncehttp.Instrument. It starts the span of one attempt, and returns the function to end and measure it; nil if attempts have no spans.
+// Took.Wire and Sends of an event are totals of the run, so the attempt's own share is their difference.
 func (i *Instrument) Attempt(ctx context.Context, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
 	if !i.attempts {
 		return ctx, nil

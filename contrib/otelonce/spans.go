@@ -30,8 +30,8 @@ type shared struct {
 	options    []trace.SpanStartOption
 }
 
-// sharedOf returns the attributes and options that all spans with such a beginning share, for the cache. A span is of one attempt, a request to
-// another program, or of a run around several attempts, which is internal.
+// sharedOf returns the attributes and options that all spans with such a beginning share, for the cache (a new span has few different beginnings). A span is of
+// one attempt, a request to another program, or of a run around several attempts, which is internal.
 func sharedOf(b beginning) shared {
 	method := knownMethod(b.method)
 	attributes := append(addressOf(b.origin), attribute.String("http.request.method", method))
@@ -49,7 +49,7 @@ func sharedOf(b beginning) shared {
 	return shared{attributes, []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(attributes...)}}
 }
 
-// startOperation starts the span of a run of an operation. A run that resumes one has a link to the trace of the call that began it.
+// startOperation starts the span of a run of an operation. A run that resumes one has a link to the trace of the call that began it, if the record names one.
 func (i *Instrument) startOperation(ctx context.Context, begins oncehttp.Event) (context.Context, trace.Span) {
 	options := i.beginning.of(beginning{resumed: begins.Resumed, method: begins.Method, origin: begins.Origin, profile: begins.Profile}).options
 	if begins.Resumed && begins.Trace != "" {
@@ -60,7 +60,7 @@ func (i *Instrument) startOperation(ctx context.Context, begins oncehttp.Event) 
 	return i.start(ctx, "oncehttp.operation", begins, options)
 }
 
-// startAttempt starts the span of one attempt, named by its method.
+// startAttempt starts the span of one attempt, named by its method, or "HTTP" if the conventions do not know that. A resend has the number of sends before it.
 func (i *Instrument) startAttempt(ctx context.Context, begins oncehttp.Event) (context.Context, trace.Span) {
 	common := i.beginning.of(beginning{attempt: true, method: begins.Method, origin: begins.Origin})
 	all := append(make([]attribute.KeyValue, 0, len(common.attributes)+2), common.attributes...)
@@ -122,7 +122,7 @@ func endOperation(span trace.Span, ends *oncehttp.Event) {
 	span.SetAttributes(attributes...)
 }
 
-// endAttempt sets the attributes of an attempt's result, and ends its span.
+// endAttempt sets the attributes of an attempt's result, and ends its span. A failure has no text of its own, which might contain secrets.
 func endAttempt(span trace.Span, ends *oncehttp.Event) {
 	defer span.End()
 	if !span.IsRecording() {
@@ -141,7 +141,7 @@ func endAttempt(span trace.Span, ends *oncehttp.Event) {
 	}
 }
 
-// addressOf returns the attributes of an origin: the address of the server and its port.
+// addressOf returns the attributes of an origin: the address of the server and its port; nil for an origin that is no URL.
 func addressOf(origin string) []attribute.KeyValue {
 	at, err := url.Parse(origin)
 	if err != nil {
@@ -163,8 +163,8 @@ func knownMethod(method string) string {
 	return "_OTHER"
 }
 
-// outcome returns the name of an operation's outcome at the end of a run, as an attribute; "left" if the run gave the operation back without one, for
-// a later run.
+// outcome returns the name of an operation's outcome at the end of a run, as an attribute; "left" if the run gave the operation back without one, for a later
+// run (EventLeft).
 func outcome(ends *oncehttp.Event) string {
 	if ends.Kind == oncehttp.EventLeft {
 		return "left"
@@ -172,7 +172,7 @@ func outcome(ends *oncehttp.Event) string {
 	return ends.Outcome.String()
 }
 
-// errorType returns the attribute error.type of an attempt; empty if it did not fail.
+// errorType returns the attribute error.type of an attempt; empty if it did not fail. An answer below 400 whose attempt failed counts as failed, too.
 func errorType(status int, failed bool) string {
 	switch {
 	case failed:

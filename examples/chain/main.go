@@ -49,7 +49,8 @@ type service struct {
 }
 
 // ServeHTTP shows a service between two others. InheritKey has put the key of the
-// request into its context, bound to the caller.
+// request into its context, bound to the caller. It calls the next service with a key derived from this one, and falls over after that when the example wants
+// it to.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -77,10 +78,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // principal returns the caller, to whom the keys of the request belong. A real service takes it from authentication, so that no caller can use
-// another's keys; these three trust one network.
+// another's keys; these three trust one network, so all callers are one.
 func principal(*http.Request) string { return "internal" }
 
-// post sends one operation. nil: it is done. After an error it may be sent again
+// post sends one operation. A nil error means that it is done. After an error it may be sent again
 // with the same key.
 func post(client *oncehttp.Client, url, body string, key oncehttp.Key) error {
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
@@ -98,8 +99,7 @@ func post(client *oncehttp.Client, url, body string, key oncehttp.Key) error {
 	return nil
 }
 
-// run sends n orders down the chain and counts effects at each hop. nil: there
-// was exactly one for each order at each hop. dir gets the journals.
+// run sends n orders down the chain and counts effects at each hop. nil means that there was exactly one for each order at each hop. dir gets the journals.
 func run(out io.Writer, dir string, n int) error {
 	mix, err := mockserver.ParseFaults("drop-after=0.2,cut-body=0.1,drop-before=0.1,503=0.1")
 	if err != nil {
@@ -156,7 +156,7 @@ func once() func(*http.Request) bool {
 	}
 }
 
-// report prints each server's ledger. An error: a hop has not one effect for each of n orders.
+// report prints each server's ledger. It returns an error if a hop has not one effect for each of n orders.
 func report(out io.Writer, chain []*service, n int) error {
 	var wrong error
 	for _, s := range chain {

@@ -40,7 +40,7 @@ type record struct {
 	answer      *answer // nil while the request is handled
 }
 
-// ServeHTTP runs next once for each key, and answers repeats from the record.
+// ServeHTTP runs next once for each key, and answers repeats from the record. Other methods, and requests without a key, go to next.
 func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	lines := r.Header.Values("Idempotency-Key")
 	if r.Method != http.MethodPost && r.Method != http.MethodPatch || len(lines) == 0 {
@@ -73,7 +73,7 @@ func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // begin looks the key up, and takes it if it is free: then it returns the new record and true, and the caller must call run. Otherwise it returns a
-// copy of the key's record, or nil if the key belongs to another request.
+// copy of the key's record, or nil if the key belongs to another request. id is the caller and the key, print the fingerprint of the request.
 func (l *layer) begin(id string, print [sha256.Size]byte) (kept *record, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,7 +164,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
-// write sends the answer. It is not changed.
+// write sends the answer. The answer itself is not changed, since it may be sent again.
 func (a *answer) write(w http.ResponseWriter) {
 	for name, values := range a.header {
 		w.Header()[name] = append(w.Header()[name], values...)

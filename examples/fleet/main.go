@@ -52,8 +52,8 @@ func address() string {
 	return "postgres://postgres@127.0.0.1:5432/postgres"
 }
 
-// stage runs everything: a shop that takes orders, a server with faults, and workers that are killed and frozen meanwhile. nil: every order was paid
-// exactly once, and nothing else was.
+// stage runs everything: a shop that takes orders, a server with faults, and workers that are killed and frozen meanwhile. A nil error means that every order
+// was paid exactly once, and nothing else was.
 func stage(ctx context.Context, out io.Writer, args []string) (err error) {
 	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
 	orders := flags.Int("orders", 300, "orders, one in ten of which is rolled back")
@@ -110,7 +110,7 @@ func prepare(ctx context.Context, schema string) (*pgxpool.Pool, error) {
 	return db, err
 }
 
-// startAPI starts the server for the payments. The caller closes it.
+// startAPI starts the server for the payments, a mock with faults. The caller closes it.
 func startAPI(seed uint64) (*mockserver.Server, error) {
 	mix, err := mockserver.ParseFaults("drop-before=0.03,drop-after=0.1,reset-after=0.03,cut-body=0.05,409=0.05,503=0.05")
 	if err != nil {
@@ -171,7 +171,8 @@ func (f *fleet) start(at int) error {
 // strikes is the number of kills and freezes while the orders come in.
 const strikes = 10
 
-// strike kills or freezes a worker ten times while the shop takes orders. It returns once all payments are done.
+// strike kills or freezes a worker ten times while the shop takes orders. A frozen one goes on after up to five seconds, some longer than its lease. It returns
+// once all payments are done.
 func (f *fleet) strike(ctx context.Context, s *shop, orders int) error {
 	taken := make(chan error, 1)
 	go func() { taken <- s.takeOrders(ctx, orders) }()
@@ -211,7 +212,7 @@ func (f *fleet) strike(ctx context.Context, s *shop, orders int) error {
 	return s.awaitPayments(ctx)
 }
 
-// stop ends the workers in order, and waits for their end.
+// stop ends the workers in order, and waits for their end. It wakes frozen ones first.
 func (f *fleet) stop() (err error) {
 	for _, w := range f.workers {
 		if w == nil || w.Process == nil {

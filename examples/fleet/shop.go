@@ -71,7 +71,7 @@ func (s *shop) payment(client *oncehttp.Client, order string) (persist.Record, e
 }
 
 // takeOrder writes the order and its payment in one transaction: both, or neither. Then it wakes the workers. errDeclined means that the order was
-// rolled back on purpose. After an error it may be called again with the same order.
+// rolled back on purpose. declined chooses that. After an error it may be called again with the same order.
 func (s *shop) takeOrder(ctx context.Context, order string, payment persist.Record, declined bool) error {
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		existing, created, err := s.options.Begin(ctx, tx, payment)
@@ -127,8 +127,8 @@ func (s *shop) verdict(ctx context.Context, out io.Writer, taken int, ledger moc
 	return judge(out, taken, orders, ledger)
 }
 
-// judge prints the figures. taken is the number of all orders, those that were rolled back included; orders are the others. nil: each of these was
-// paid exactly once, and nothing else was.
+// judge prints the figures. taken is the number of all orders, those that were rolled back included; orders are the others. A nil error means that each of
+// these was paid exactly once, and nothing else was.
 func judge(out io.Writer, taken int, orders []string, ledger mockserver.Snapshot) error {
 	lost, duplicates, paid := 0, 0, 0
 	for _, order := range orders {

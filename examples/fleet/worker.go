@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
 
-// work is one worker: it sends the payments of the journal to the server at api until ctx or its standard input ends, and then waits for
-// its requests on the wire.
+// work is one worker: it sends the payments of the journal to the server at api until ctx or its standard input ends, and then waits for its requests on the
+// wire. The short lease lets another worker soon take over from a dead one.
 func work(ctx context.Context, schema, api string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

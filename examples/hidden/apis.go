@@ -101,8 +101,8 @@ type envelope struct {
 
 const soapMessage = `<?xml version="1.0"?><soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>%s</soap:Body></soap:Envelope>`
 
-// soap returns an API with an operation of SOAP 1.1, whose refusal is a 200, too. The key is in a header of HTTP; a program reads the outcome out of
-// the XML. In answer id 0 means that the amount is refused.
+// soap returns an API with an operation of SOAP 1.1, whose refusal is a 200, too. The key is in a header of HTTP; a program (readSOAP) reads the outcome out of
+// the XML, since a profile cannot. In answer id 0 means that the amount is refused.
 func soap() *api {
 	return &api{
 		name: "soap", path: "/services/payments", contentType: "text/xml",

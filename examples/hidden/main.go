@@ -97,8 +97,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, s.answer(id)) // id 0: refused. The client may have left
 }
 
-// faults returns the faults of the first sends: lost answers, a cut one, and a request still in progress when it comes again. {} is a send without
-// a fault.
+// faults returns the faults of the first sends: lost answers, a cut one, an answer so late that the request comes again while it is still in progress, and a
+// 502 after the effect. {} is a send without a fault.
 func faults() []mockserver.Fault {
 	return []mockserver.Fault{
 		{}, {Kind: mockserver.DropAfter}, {}, {Kind: mockserver.CutBody}, {}, {Kind: mockserver.DropBefore}, {},
@@ -120,7 +120,8 @@ func run(out io.Writer, dir string, n int) error {
 	return nil
 }
 
-// run sends n orders to the API, played by a mock server with profile p.
+// run sends n orders to the API, played by a mock server with profile p. The numbers of paid and refused orders in the journal must agree with the payments
+// made.
 func (a *api) run(out io.Writer, dir string, n int, p *profile.Profile) error {
 	s := &service{api: a}
 	server := mockserver.New(mockserver.Config{Profile: p, Handler: s, Script: faults()})
@@ -170,8 +171,8 @@ func keyOf(order int) oncehttp.Key {
 	return oncehttp.NewScope("order").Key("u1", strconv.Itoa(order))
 }
 
-// pay sends one order to the API. A held operation (its outcome is in doubt, and nothing more is sent) is no error in a run with reconcile: Resume
-// settles it later.
+// pay sends one order to the API. A held operation (its outcome is in doubt, and nothing more is sent) is no error if the API has a function to read the
+// outcome (reconcile): Resume settles it later.
 func (a *api) pay(client *oncehttp.Client, url string, order int) error {
 	amount := 100 + order
 	if order == 0 { // the answer to it is not lost: a refusal settles nothing of an earlier send in doubt

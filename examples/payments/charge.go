@@ -61,7 +61,7 @@ func policy() oncehttp.Policy {
 // charge charges all orders, eight at a time. After a crash it is called again
 // with all orders: confirmed ones are answered from the journal, and those in
 // doubt go on with their keys and bytes. It returns the number of answers by
-// source, and one of the errors.
+// source, and one of the errors, nil if there is none.
 func charge(client *oncehttp.Client, url string, orders []order) (map[oncehttp.Source]int, error) {
 	var (
 		mu      sync.Mutex

@@ -41,7 +41,7 @@ func main() {
 }
 
 // child is a charging process. It kills itself at answer number dieAt (0: never),
-// as the kernel would: the server has acted, and the journal does not know yet.
+// as the kernel would: the server has acted, and the journal does not know yet. With 0 it prints where its answers came from.
 func child(out io.Writer, url, journal, dieAt string) error {
 	orders, err := readOrders(ordersCSV)
 	if err != nil {
@@ -77,7 +77,7 @@ func die() {
 	select {} // until the signal is here
 }
 
-// parent runs everything. nil: every order took effect exactly once.
+// parent runs everything. A nil error means that every order took effect exactly once.
 func parent(ctx context.Context, out io.Writer) error {
 	orders, err := readOrders(ordersCSV)
 	if err != nil {
@@ -113,8 +113,8 @@ func parent(ctx context.Context, out io.Writer) error {
 	return verdict(out, orders, end)
 }
 
-// play runs the three processes and returns the ledger at the end. An error: a
-// run did not go as expected.
+// play runs the three processes and returns the ledger at the end. The first is killed half-way, the second does the rest, and the third must send nothing. It
+// returns an error if one did not go as expected.
 func play(out io.Writer, orders []order, ledger *mockserver.Ledger, run func(dieAt int) error) (end mockserver.Snapshot, err error) {
 	fmt.Fprintf(out, "charging %d orders; the server loses answers, cuts bodies and says 409 and 503\n", len(orders))
 	fmt.Fprintln(out, "run 1: kill -9 half-way")
@@ -141,8 +141,7 @@ func play(out io.Writer, orders []order, ledger *mockserver.Ledger, run func(die
 	return end, nil
 }
 
-// verdict counts the effects of each order in the server's own ledger. An error:
-// an order has not exactly one.
+// verdict counts the effects of each order in the server's own ledger. It returns an error if an order has not exactly one.
 func verdict(out io.Writer, orders []order, ledger mockserver.Snapshot) error {
 	duplicates, losses, ours := 0, 0, 0
 	for _, o := range orders {

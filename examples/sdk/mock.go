@@ -19,8 +19,7 @@ type mock struct {
 	stop func() // ends the process; to be called once
 }
 
-// startMock builds stripe-mock, a tool of go.mod, into dir and starts it. The
-// process also ends with ctx.
+// startMock builds stripe-mock, a tool of go.mod, into dir and starts it. The process also ends with ctx, and by stop.
 func startMock(ctx context.Context, dir string) (*mock, error) {
 	program := filepath.Join(dir, "stripe-mock.exe") // a name that all systems start
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/stripe/stripe-mock")

@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// slackConfig is for an API without keys: a message is an operation, sent once, and held in case of doubt. Slack's reads are POSTs, too:
-// Writes alone would make them operations.
+// slackConfig is for an API without keys: a message is an operation, sent once, and held (for a person to decide) in case of doubt. Slack's reads are POSTs,
+// too: Writes alone would make them operations.
 func slackConfig() oncehttp.Config {
 	chat := func(req *http.Request) bool { return oncehttp.Writes(req) && strings.Contains(req.URL.Path, "/chat.") }
 	return oncehttp.Config{Profile: profile.None(), Operation: chat}

@@ -39,7 +39,7 @@ type app struct {
 	orders map[string]string // state of each payment by order, in place of a table
 }
 
-// newApp returns an app on a journal file, with the global providers. api is the URL of the payments. The caller must call close.
+// newApp returns an app on a journal file, with the global providers of OpenTelemetry. api is the URL of the payments. The caller must call close.
 func newApp(file, api string, log *slog.Logger) (*app, error) {
 	a := &app{api: api, tracer: otel.Tracer(scope), orders: map[string]string{}}
 	if err := a.makeMetrics(); err != nil {
@@ -76,7 +76,7 @@ func (a *app) makeMetrics() (err error) {
 	return err
 }
 
-// ServeHTTP takes an order: POST /orders with {"id":"7","amount":4200}. It answers 202 once the payment is durable.
+// ServeHTTP takes an order: POST /orders with {"id":"7","amount":4200}. It answers 202 once the payment is durable, before it is sent.
 func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, span := a.tracer.Start(r.Context(), "POST /orders", trace.WithSpanKind(trace.SpanKindServer))
 	defer span.End()
@@ -109,7 +109,7 @@ func (a *app) work(ctx context.Context) error {
 	return a.client.Run(ctx)
 }
 
-// result is Config.OnResult: it stores the result of a payment. After an error it would be called again.
+// result is Config.OnResult: it stores the result of a payment. If it returned an error, it would be called again.
 func (a *app) result(_ context.Context, rec persist.Record) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -124,7 +124,7 @@ func (a *app) results() int {
 	return len(a.orders)
 }
 
-// close ends the gauges, the client and the journal, in this order.
+// close ends the gauges, the client and the journal, in this order: each uses the next one. It may be called on an app that is half made.
 func (a *app) close() error {
 	var failed []error
 	if a.gauges != nil {

@@ -45,7 +45,8 @@ func main() {
 	}
 }
 
-// stage runs everything until ctx ends. say gets a few lines for a person; ready is called once with the URL of the service.
+// stage runs everything until ctx ends. say gets a few lines for a person; ready is called once with the URL of the service. The API of the payments is a mock
+// server with faults.
 func stage(ctx context.Context, address string, traces io.Writer, log *slog.Logger, say io.Writer, ready func(url string)) (err error) {
 	metrics, shutdown, err := setUp(traces)
 	if err != nil {

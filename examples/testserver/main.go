@@ -45,7 +45,7 @@ type request struct {
 	run    func() answer
 }
 
-// work takes the order. The parameters sleep, fail and crash of the URL are for tests: a delay, an error with a status, a panic.
+// work takes the order: that is the effect. The parameters sleep, fail and crash of the URL are for tests: a delay, an error with a status, a panic.
 func (s *shop) work(r *http.Request, body []byte) answer {
 	query := r.URL.Query()
 	if ms, err := strconv.Atoi(query.Get("sleep")); err == nil {
@@ -92,8 +92,8 @@ func first(s *shop, key string, r *request) answer {
 	return a
 }
 
-// right is the key layer of this example without faults: it claims the key in one step, compares the request, and settles on every way out. An answer
-// that is not final frees the key.
+// right is the key layer of this example without faults: it claims the key in one step, compares the request, and settles on every way out (keeps or drops the
+// answer, also after a panic). Keys belong to a caller. An answer that is not final frees the key.
 func right(s *shop, key string, r *request) (a answer) {
 	odd := strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' })
 	if key == "" || len(key) > 255 || odd {
@@ -118,7 +118,7 @@ func right(s *shop, key string, r *request) (a answer) {
 	return *known.answer
 }
 
-// settle keeps the final answer of a claimed key, or frees the key after any other answer or a panic (status 0).
+// settle keeps the final answer of a claimed key, or frees the key after a 429, a 5xx or a panic (status 0), so that a repeat runs again.
 func (s *shop) settle(id string, a *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *shop) settle(id string, a *answer) {
 	s.records[id].answer = a
 }
 
-// ServeHTTP takes operations on every path. At /_effects it tells the check how many effects a reference has had.
+// ServeHTTP takes operations on every path. At /_effects it tells the check how many effects a reference (the order's own number) has had.
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/_effects":
@@ -149,7 +149,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keyed runs a request through the key layer, and returns its answer; one without a key runs as it is.
+// keyed runs a request through the key layer, and returns its answer; one without a key runs as it is. A crash of the handler becomes a 500.
 func (s *shop) keyed(r *http.Request) (a answer) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 1<<20))
 	keys := r.Header.Values("Idempotency-Key")

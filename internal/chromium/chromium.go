@@ -37,7 +37,8 @@ type event struct {
 	} `json:"error"`
 }
 
-// Start starts the browser with one empty page; the test's end stops it. The test talks to it by two pipes, in the DevTools protocol. It reaches no host.
+// Start starts the browser with one empty page; the test's end stops it. The test talks to it by two pipes, in the DevTools protocol. It reaches no host: each
+// name is mapped to none.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	path := ""
@@ -112,7 +113,7 @@ func pipe(t *testing.T) (*os.File, *os.File) {
 	return r, w
 }
 
-// attach opens an empty page, and turns on its events, by commands of the DevTools protocol.
+// attach opens an empty page, and turns on its events, by commands of the DevTools protocol. From then on commands go to that page (its session).
 func (c *Browser) attach() {
 	c.t.Helper()
 	var target struct{ TargetID, SessionID string }
@@ -176,7 +177,7 @@ func (c *Browser) next(during string) event {
 	return e
 }
 
-// Open loads a page, and waits for its load event among the events from now on.
+// Open loads a page, and waits for its load event among the events from now on, some of which may come before the command's answer.
 func (c *Browser) Open(url string) {
 	c.t.Helper()
 	seen := len(c.events)
@@ -212,7 +213,7 @@ func (c *Browser) Key(name string, text string) {
 	c.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name}, nil)
 }
 
-// Complaints returns all complaints of the page so far: uncaught errors, calls of console, broken policies and dialogs.
+// Complaints returns all complaints of the page so far: uncaught errors, calls of console, log entries (such as broken policies) and dialogs.
 func (c *Browser) Complaints() []string {
 	c.t.Helper()
 	c.Eval("1") // what the page said before has arrived with this answer

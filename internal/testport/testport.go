@@ -14,8 +14,8 @@ const (
 	count = 10_000
 )
 
-// Take returns a TCP port of 127.0.0.1. No other test gets it before this one ends, in this process or another. A UDP socket of the
-// same number marks the port as taken.
+// Take returns a TCP port of 127.0.0.1. No other test gets it before this one ends, in this process or another. A UDP socket of the same number marks the port
+// as taken while TCP stays free for the test.
 func Take(t testing.TB) (port string) {
 	t.Helper()
 	for range count {
@@ -29,7 +29,7 @@ func Take(t testing.TB) (port string) {
 	return ""
 }
 
-// reserve returns a socket to mark an address as taken. ok is false if the address is taken already, or if somebody listens there.
+// reserve returns a socket to mark an address as taken. ok is false if the address is taken already, or if somebody listens there by TCP.
 func reserve(address string) (taken net.PacketConn, ok bool) {
 	taken, err := net.ListenPacket("udp", address)
 	if err != nil {

@@ -40,7 +40,7 @@ func Some[T any](all []T, nth int) []T {
 	return some
 }
 
-// AtOnce sets the greatest number of parallel tests at once, unless -parallel does. It is at least the number of processors. If tests wait
+// AtOnce sets the greatest number of parallel tests at once, to n, unless -parallel sets it. It is at least the number of processors. If tests wait
 // for other processes and for disks, more tests than processors run well. TestMain calls it.
 func AtOnce(n int) {
 	flag.Parse()

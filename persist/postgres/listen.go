@@ -143,8 +143,8 @@ func (l *line) Next(ctx context.Context) (string, error) {
 	return n.Payload, nil
 }
 
-// Close implements notify.Line: it ends the connection that listens for notifications. A pooler gives its connection to the database (backend) to
-// other clients, which would get the notifications. So Close sends UNLISTEN, until one of unlistenTries tries reaches this backend.
+// Close implements notify.Line: it ends the connection that listens for notifications. A pooler (such as PgBouncer) gives its connection to the database
+// (backend) to other clients, which would get the notifications. So Close sends UNLISTEN, until one of unlistenTries tries reaches this backend.
 func (l *line) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.within)
 	defer cancel()

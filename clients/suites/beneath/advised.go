@@ -34,7 +34,7 @@ type Advice struct {
 	Retries string // the setting for the SDK's own retries
 }
 
-// unkeyed returns the Config for an API without keys. Each POST and PATCH is an operation: it is sent once, and held in case of doubt.
+// unkeyed returns the Config for an API without keys. Each POST and PATCH is an operation: it is sent once, and held (for a person to decide) in case of doubt.
 func unkeyed() oncehttp.Config {
 	return oncehttp.Config{Profile: profile.None(), Operation: oncehttp.Writes}
 }
@@ -104,7 +104,7 @@ func Table() []Advice {
 	}
 }
 
-// slack returns the Config for Slack: its chat methods are operations.
+// slack returns the Config for Slack: its chat methods are operations. Slack takes no keys, so each is sent once.
 func slack() oncehttp.Config {
 	chat := func(req *http.Request) bool { return oncehttp.Writes(req) && strings.Contains(req.URL.Path, "/chat.") }
 	return oncehttp.Config{Profile: profile.None(), Operation: chat}

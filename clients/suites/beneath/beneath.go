@@ -25,8 +25,8 @@ const Zero = "zero"
 // Count is the environment variable for the path of a file, which gets a byte for each operation.
 const Count = "ONCEHTTP_COUNT"
 
-// Install sets a hook in net/http that puts oncehttp under each http.Client, if the environment variable Mode is set, and reports whether it did.
-// hook must not be nil. It panics for an SDK without advice. Call it before any request.
+// Install sets a hook in net/http that puts oncehttp under each http.Client, if the environment variable Mode is set, and reports whether it did. Mode has the
+// name of a Config: Zero, or an SDK's whose advised one is used. hook must not be nil. It panics for an SDK without advice. Call it before any request.
 func Install(hook *func(http.RoundTripper) http.RoundTripper) bool {
 	mode := os.Getenv(Mode)
 	if mode == "" {
@@ -57,8 +57,8 @@ type transports struct {
 	over   map[identity]http.RoundTripper
 }
 
-// Over returns oncehttp's transport over base, with a journal of its own; the same one for the same base. nil and transports of oncehttp come back
-// unchanged. It panics if the Config is invalid.
+// Over returns oncehttp's transport over base, with a journal of its own; the same one for the same base, found by its identity. nil and transports of oncehttp
+// come back unchanged. It panics if the Config is invalid.
 func (t *transports) Over(base http.RoundTripper) http.RoundTripper {
 	if base == nil || own(base) {
 		return base
@@ -97,8 +97,7 @@ func count(_ context.Context, e oncehttp.Event) {
 	}
 }
 
-// own reports whether rt is a transport of oncehttp, which sends through an http.Client of its
-// own. rt must not be nil.
+// own reports whether rt is a transport of oncehttp, which sends through an http.Client of its own: that one must not get another below it. rt must not be nil.
 func own(rt http.RoundTripper) bool {
 	typ := reflect.TypeOf(rt)
 	for typ.Kind() == reflect.Pointer {

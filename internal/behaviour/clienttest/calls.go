@@ -56,7 +56,7 @@ type Resumed struct {
 	Err    error
 }
 
-// Resume makes one whole pass, and returns its results by key.
+// Resume makes one whole pass (runs each due operation once), and returns its results by key.
 func Resume(t *testing.T, c *oncehttp.Client) map[oncehttp.Key]Resumed {
 	t.Helper()
 	all := map[oncehttp.Key]Resumed{}
@@ -69,7 +69,7 @@ func Resume(t *testing.T, c *oncehttp.Client) map[oncehttp.Key]Resumed {
 	return all
 }
 
-// Pass makes one whole pass. The pass must have no error.
+// Pass makes one whole pass of Resume (runs each due operation once). The pass must have no error.
 func Pass(t *testing.T, c *oncehttp.Client) {
 	t.Helper()
 	for _, err := range c.Resume(t.Context()) {
@@ -109,7 +109,7 @@ func Do(t *testing.T, c *oncehttp.Client, req *http.Request, key oncehttp.Key) *
 	return resp
 }
 
-// SDK sends as a generated SDK does: through StandardClient, with a key of its own in the header; with "" it names none.
+// SDK sends as a generated SDK does: through StandardClient, with a key of its own in the header; with "" it names none, and the client makes one.
 func SDK(t *testing.T, c *oncehttp.Client, key string) (*http.Response, error) {
 	t.Helper()
 	req := Post(t, "{}")

@@ -8,8 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// ExactlyOne checks err: it is an *oncehttp.Error, matches exactly one verdict (ErrNoEffect, ErrFinal or ErrOutcomeUnknown), and its effect follows from the
-// verdict.
+// ExactlyOne checks err: it is an *oncehttp.Error, matches exactly one verdict (ErrNoEffect, ErrFinal or ErrOutcomeUnknown), and its effect fits the verdict:
+// unknown for ErrOutcomeUnknown, absent for ErrNoEffect.
 func ExactlyOne(t *testing.T, err error) {
 	t.Helper()
 	var e *oncehttp.Error
@@ -56,7 +56,7 @@ func Must(t *testing.T, err error) {
 	}
 }
 
-// Free fails the test if a call of this process still works on the operation of a key.
+// Free fails the test if a call of this process still works on the operation of a key (has it in flight).
 func Free(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	t.Helper()
 	freed(t, c, Lookup(t, c, key))
@@ -73,8 +73,8 @@ func Idle(t *testing.T, c *oncehttp.Client, j persist.Journal) {
 	}
 }
 
-// freed fails the test if a call of this process still works on the record's operation. It tries to abandon the operation by an outdated record. If no
-// call works on it, that is refused as stale, else because the operation is in flight. It is refused in both cases, so nothing changes.
+// freed fails the test if a call of this process still works on the record's operation. It tries to abandon the operation by an outdated record. If no call
+// works on it, that is refused as stale (changed since it was seen), else because the operation is in flight. It is refused in both cases, so nothing changes.
 func freed(t *testing.T, c *oncehttp.Client, rec persist.Record) {
 	t.Helper()
 	rec.Sends++ // makes it outdated

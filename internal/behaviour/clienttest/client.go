@@ -13,8 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// New returns a client on a journal of its own, in memory, and the journal. change, if it is not nil, changes the Config first. A Config that needs Origins and has
-// none gets those of the tests. The client is closed with the test.
+// New returns a client on a journal of its own, in memory, and the journal. change, if it is not nil, changes the Config first. A Config that needs Origins and
+// has none gets those of the tests. Each write (POST and so on) is an operation, with or without a key. The client is closed with the test.
 func New(t *testing.T, rt http.RoundTripper, change func(*oncehttp.Config)) (*oncehttp.Client, persist.Journal) {
 	t.Helper()
 	cfg := oncehttp.Config{Journal: memory.New(), Transport: rt, Operation: oncehttp.Writes}
@@ -58,8 +58,8 @@ func On(j persist.Journal, changes ...func(*oncehttp.Config)) func(*oncehttp.Con
 	}
 }
 
-// Sealed returns a client on the journal, sealed with these keys (a letter for each). Without keys, the client is on the journal as it is. It sends
-// through w, and makes one attempt in a call.
+// Sealed returns a client on the journal, sealed (its records encrypted) with these keys (a letter for each). Without keys, the client is on the journal as it
+// is. It sends through w, and makes one attempt in a call.
 func Sealed(t *testing.T, w *wiretest.Wire, j persist.Journal, keys string) *oncehttp.Client {
 	t.Helper()
 	if keys != "" {

@@ -34,7 +34,7 @@ func Quick(attempts int) oncehttp.Policy {
 	return oncehttp.Policy{MaxAttempts: attempts, MinDelay: 1, MaxDelay: time.Millisecond}
 }
 
-// Unhurried lets a call wait for hours if the server asks for it with Retry-After. Its own pauses between attempts are as short as can be.
+// Unhurried lets a call wait for hours if the server asks for it with Retry-After. Its own pauses between attempts are as short as can be (a nanosecond).
 func Unhurried(cfg *oncehttp.Config) {
 	cfg.Retry = oncehttp.Policy{MinDelay: 1, MaxDelay: 1, MaxRetryAfter: 2 * time.Hour, MaxElapsed: 24 * time.Hour}
 }
@@ -42,7 +42,7 @@ func Unhurried(cfg *oncehttp.Config) {
 // AddsNothing gives a client an Authorize that adds no credentials. A client with an Authorize needs Origins: clienttest.New gives it those of the tests.
 func AddsNothing(cfg *oncehttp.Config) { cfg.Authorize = func(*http.Request) error { return nil } }
 
-// FromOrder makes keys of an order's id.
+// FromOrder configures a client that makes the key of a request from an order's id in its body.
 func FromOrder(cfg *oncehttp.Config) {
 	cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/order/id")
 }
@@ -57,10 +57,10 @@ func TakesNoKey(cfg *oncehttp.Config) {
 	cfg.Profile.ShouldRetry = profile.ShouldRetry{Header: "X-Should-Retry", Yes: "true"}
 }
 
-// Protected configures a client for an API with keys on POST, by a profile named by the user.
+// Protected configures a client for an API with keys on POST, by a profile that the user has chosen: then the API's protection counts as certain.
 func Protected(cfg *oncehttp.Config) { cfg.Profile = profile.StripeV1() }
 
-// StoresErrors sets the default profile with a fact more: the API stores its errors in problem+json under the key.
+// StoresErrors sets the default profile with one more rule of the API: the API stores its errors in problem+json under the key.
 func StoresErrors(cfg *oncehttp.Config) {
 	cfg.Profile = profile.Draft07()
 	cfg.Profile.Stored.Client = cfg.Profile.KeptErrors()

@@ -18,7 +18,7 @@ func Enqueue(t *testing.T, c *oncehttp.Client, n int) {
 	}
 }
 
-// EnqueueAt enqueues n operations of a host.
+// EnqueueAt enqueues n operations of a host, under the host's name with a number from 0 on as the key.
 func EnqueueAt(t *testing.T, c *oncehttp.Client, host string, n int) {
 	t.Helper()
 	for i := range n {
@@ -28,7 +28,8 @@ func EnqueueAt(t *testing.T, c *oncehttp.Client, host string, n int) {
 	}
 }
 
-// HoldAt begins n held operations of a host: nothing more of them is sent until a person decides. They count as maybe sent.
+// HoldAt begins n held operations of a host: nothing more of them is sent until a person decides. Their keys are the host's name with a number from 0 on. They
+// count as maybe sent.
 func HoldAt(t *testing.T, c *oncehttp.Client, j persist.Journal, host string, n int) {
 	t.Helper()
 	for i := range n {

@@ -16,8 +16,8 @@ type Pace struct {
 	Next   time.Time // of the start of the next send
 }
 
-// Wait implements [oncehttp.Limiter]: one send may start in each Period. It waits for the next free one, from Next on. A wait that ctx ends loses its
-// period.
+// Wait implements [oncehttp.Limiter]: one send may start in each Period. It waits for the next free one, from Next on. A wait that ctx ends loses its period:
+// nobody else gets it.
 func (p *Pace) Wait(ctx context.Context) error {
 	p.mu.Lock()
 	at := latest(p.Next, time.Now())
@@ -46,7 +46,7 @@ type Bucket struct {
 }
 
 // Wait implements [oncehttp.Limiter]: one send may start in each Period. It waits for the period after the last one given out, and even the first call
-// waits for one. A wait that ctx ends loses its period.
+// waits for one. A wait that ctx ends loses its period: nobody else gets it.
 func (b *Bucket) Wait(ctx context.Context) error {
 	b.mu.Lock()
 	b.asked++

@@ -7,8 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// SettleAsSeen looks an operation up, and settles it as seen: Settle is refused if the record has changed meanwhile. If the look fails, an absent effect cannot be
-// settled, and its error is the result; any other effect is settled without it.
+// SettleAsSeen looks an operation up, and settles it as seen: Settle is refused if the record has changed meanwhile. If the look fails, an absent effect cannot
+// be settled, and its error is the result; any other effect is settled without it, whatever the record is.
 func SettleAsSeen(c *oncehttp.Client, ctx context.Context, key oncehttp.Key, r oncehttp.Resolution, options ...oncehttp.LookupOption) error {
 	rec, err := c.Lookup(ctx, key, options...)
 	if err == nil {

@@ -40,7 +40,8 @@ func (s *Spans) Attempt(ctx context.Context, begins oncehttp.Event) (context.Con
 	return s.begin(ctx, "attempt", begins)
 }
 
-// begin adds a span with this name, under the span in ctx if there is one. It returns a context with the new span, and the function that ends it.
+// begin adds a span with this name, under the span in ctx if there is one. It returns a context with the new span, and the function that ends it. Ended counts
+// the ends: one is right.
 func (s *Spans) begin(ctx context.Context, name string, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

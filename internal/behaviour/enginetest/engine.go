@@ -32,13 +32,14 @@ const (
 	onServer
 )
 
-// Engines returns the journals in memory, in a file (bolt) and on PostgreSQL: for each the function that makes it, and whether one process alone can
-// have it, or it is on a server.
+// Engines returns the journals in memory, in a file (bolt) and on PostgreSQL: for each the function that makes it, and its kind: ordinary, for one process
+// alone, or on a server.
 func Engines() []Engine {
 	return []Engine{{"memory", inMemory, ordinary}, {"bolt", inFile, oneProcess}, {"postgres", onPostgres, onServer}}
 }
 
-// AllEngines returns all journals, each as a case for tests of claims: in memory, in a file (bolt), and on each database server.
+// AllEngines returns all journals, each as a case for tests of claims (taking due operations for a time): in memory, in a file (bolt), and on each database
+// server.
 func AllEngines() []Engine {
 	return append(Engines(), Engine{"mysql", onMySQL, onServer}, Engine{"redis", onRedis, onServer})
 }
@@ -78,8 +79,8 @@ func inMemory(*testing.T) (open func() persist.Journal) {
 	return func() persist.Journal { return journaltest.NewFairLeasing(j) }
 }
 
-// inFile makes a journal in a file, and closes it with the test. Each result of open is that journal as one more life of its process sees it; two processes cannot
-// have it at once.
+// inFile makes a journal in a file, and closes it with the test. Each result of open is that journal as its process sees it after one more start; two processes
+// cannot have it at once.
 func inFile(t *testing.T) (open func() persist.Journal) {
 	t.Helper()
 	j, err := bolt.Open(filepath.Join(testrun.Dir(t), "j.db"), bolt.Options{})
@@ -116,7 +117,7 @@ func (s Shared) Time(virtual, real time.Duration) time.Duration {
 // patience bounds a wait for a server.
 const patience = 30 * time.Second
 
-// Await reports whether a condition holds after this virtual time. In real time it waits for the condition, for patience at most.
+// Await reports whether a condition holds: after this time in virtual time. In real time it waits for the condition, for patience at most.
 func (s Shared) Await(virtual time.Duration, holds func() bool) bool {
 	if !s.Server {
 		time.Sleep(virtual)

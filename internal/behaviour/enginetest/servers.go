@@ -111,7 +111,7 @@ func startRedis(t *testing.T) (address string) {
 	}
 }
 
-// opener returns a function to open a journal on a server once more, as another process would. It is closed with the test.
+// opener returns a function to open a journal on a server once more, as another process would. Each opened journal is closed with the test.
 func opener[J interface {
 	persist.Journal
 	Close() error

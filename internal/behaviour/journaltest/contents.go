@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// Survivors returns a journal with the unfinished operations left by a process when it is killed now.
+// Survivors returns a journal with the unfinished operations that are left if the process is killed now.
 func Survivors(t *testing.T, j persist.Journal) persist.Journal {
 	t.Helper()
 	return Copied(t, j, persist.StatePending, persist.StateHeld)
@@ -64,7 +64,7 @@ func Count(t *testing.T, j persist.Journal) int {
 	return len(All(t, j))
 }
 
-// Contents returns the records of a journal without leases: a pass may take and release these.
+// Contents returns the records of a journal without leases: a pass (one look for due operations) may take and release these.
 func Contents(t *testing.T, j persist.Journal) []persist.Record {
 	t.Helper()
 	all := All(t, j)

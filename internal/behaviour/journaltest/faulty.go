@@ -21,7 +21,8 @@ type Faulty struct {
 	OnBegun func() error
 }
 
-// Begin implements [persist.Journal]. OnBegin is called before it, OnBegun after it. An error of either is the result.
+// Begin implements [persist.Journal]. OnBegin is called before it, OnBegun after it. An error of either is the result: one of OnBegun, although the record is
+// begun, as after a lost answer.
 func (j *Faulty) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := Call(j.OnBegin); err != nil {
 		return persist.Record{}, false, err
@@ -89,7 +90,7 @@ func (j *Faulty) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return j.Journal.Sweep(ctx, l)
 }
 
-// Call calls a hook, unless it is nil.
+// Call calls a hook, and returns its error; nil if there is no hook.
 func Call(hook func() error) error {
 	if hook == nil {
 		return nil
@@ -97,7 +98,7 @@ func Call(hook func() error) error {
 	return hook()
 }
 
-// Once returns a hook. It calls f the first time only. The other calls do not wait for f.
+// Once returns a hook. It calls f the first time only. The other calls return nil, and do not wait for f.
 func Once(f func() error) func() error {
 	var ran atomic.Bool
 	return func() error {
@@ -120,7 +121,7 @@ var ErrOutage = errors.New("no answer")
 // Broken is a journal with a failing Begin.
 type Broken struct{ persist.Journal }
 
-// Begin implements [persist.Journal]. It always fails.
+// Begin implements [persist.Journal]. It always fails, and stores nothing.
 func (Broken) Begin(context.Context, persist.Record) (persist.Record, bool, error) {
 	return persist.Record{}, false, errors.New("disk full")
 }
@@ -172,7 +173,7 @@ func (r *Recording) Get(ctx context.Context, id persist.ID) (persist.Record, err
 	return r.Journal.Get(ctx, id)
 }
 
-// FinishLate implements [persist.LateFinisher]. It counts the call, takes the time Takes, and returns Fails if that is set.
+// FinishLate implements [persist.LateFinisher]. It counts the call, takes the time Takes, and returns Fails, without a write, if that is set.
 func (r *Recording) FinishLate(ctx context.Context, rec persist.Record) error {
 	r.Ends.Add(1)
 	if time.Sleep(r.Takes); r.Fails != nil {

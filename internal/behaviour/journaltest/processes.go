@@ -45,7 +45,7 @@ type Freezing struct {
 	from, To time.Time
 }
 
-// Freeze makes the process miss its renewals of leases, as if it stood still: from now plus after, for this length. See Renew.
+// Freeze makes the process miss its renewals of leases, as if it stood still: from now plus after, for this length. Only renewals stand still; see Renew.
 func (f *Freezing) Freeze(after, length time.Duration) {
 	f.from = time.Now().Add(after)
 	f.To = f.from.Add(length)

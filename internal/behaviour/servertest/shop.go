@@ -47,8 +47,8 @@ func (s *Shop) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// order takes an order, once for each number: any further one with the number gets a 409. lost is true if the answer to a new order must be lost: that of the next
-// Lose ones is.
+// order takes an order, once for each number: any further one with the number gets a 409. lost is true if the answer to a new order must be lost: that of the
+// next Lose new orders is.
 func (s *Shop) order(w http.ResponseWriter, req *http.Request) (lost bool) {
 	s.Posts++
 	var order map[string]any
@@ -68,7 +68,8 @@ func (s *Shop) order(w http.ResponseWriter, req *http.Request) (lost bool) {
 	return s.Lose >= 0
 }
 
-// list answers a lookup by the order number: with the list of the orders found, empty if Hide is set, or with a 500 if Broken is.
+// list answers a lookup by the order number: with the list of the orders found, empty if Hide is set (as if a new order was not listed yet), or with a 500 if
+// Broken is.
 func (s *Shop) list(w http.ResponseWriter, req *http.Request) {
 	s.Gets++
 	if s.Broken {
@@ -84,8 +85,8 @@ func (s *Shop) list(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": found})
 }
 
-// ForgetOrChange changes the faults of the shop between two calls: it sets Broken as in how, and forgets or changes the orders if how says so. A nil
-// how changes nothing.
+// ForgetOrChange changes the faults of the shop between two calls: it sets Broken as in how, and forgets all orders or changes the first one's amount if how
+// says so. A nil how changes nothing.
 func (s *Shop) ForgetOrChange(how *Shop) {
 	if how == nil {
 		return
@@ -115,7 +116,8 @@ func ByNumber() *profile.Profile {
 // Shopping configures a client for the shop.
 func Shopping(cfg *oncehttp.Config) { cfg.Profile = ByNumber() }
 
-// Promising configures a client with one attempt, for a shop with a promise: its lookups find everything within a minute.
+// Promising configures a client with one attempt, for a shop with a promise: its lookups find everything within a minute, so that to find nothing after that
+// proves there is nothing.
 func Promising(cfg *oncehttp.Config) {
 	cfg.Profile = ByNumber()
 	cfg.Profile.Reference.FoundWithin = time.Minute
@@ -125,8 +127,8 @@ func Promising(cfg *oncehttp.Config) {
 // OrderOne is an order for the shop.
 const OrderOne = `{"number":"A/1&x","amount":100}`
 
-// LostOrder returns a client after the loss of its order, under the key "k", on the way to the shop: the outcome is unknown to it. Later requests reach the shop.
-// The other results are the client's transport and its journal.
+// LostOrder returns a client after the loss of its order, under the key "k", on the way to the shop, which has not got it: the outcome is unknown to it. Later
+// requests reach the shop. The other results are the client's transport and its journal.
 func LostOrder(t *testing.T, through *Shop, change func(*oncehttp.Config)) (*oncehttp.Client, *wiretest.Crashing, persist.Journal) {
 	t.Helper()
 	lost := true

@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Till returns a mock server over a pipe, for tests with a count of effects, and the transport to it.
+// Till returns a mock server over a pipe (without a network), for tests with a count of effects, and the transport to it.
 func Till(t *testing.T, cfg mockserver.Config) (*mockserver.Server, *http.Transport) {
 	t.Helper()
 	server := mockserver.New(cfg)
@@ -48,7 +48,8 @@ func InDoubt(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	}
 }
 
-// Tickets returns a till (a mock server) that hands out one-time tokens as keys, and the transport to it. change, if it is not nil, changes the server's Config.
+// Tickets returns a till (a mock server) that hands out one-time tokens as keys, and the transport to it. The reference in a request tells its operation from
+// others. change, if it is not nil, changes the server's Config.
 func Tickets(t *testing.T, change func(*mockserver.Config)) (*mockserver.Server, *http.Transport) {
 	t.Helper()
 	cfg := mockserver.Config{Profile: Ticketed(), OperationPointer: "/reference", RequireKey: true}

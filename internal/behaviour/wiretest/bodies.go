@@ -12,7 +12,7 @@ type OpenBodies struct {
 	Open atomic.Int32 // bodies
 }
 
-// RoundTrip implements [http.RoundTripper]. It counts the body of the answer as open.
+// RoundTrip implements [http.RoundTripper]. It counts the body of the answer as open until its Close.
 func (o *OpenBodies) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := o.Wire.RoundTrip(req)
 	if err == nil {

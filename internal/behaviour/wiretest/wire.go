@@ -22,7 +22,8 @@ type Wire struct {
 	Before  func(n int, req *http.Request) // runs before the n-th send
 }
 
-// RoundTrip implements [http.RoundTripper]. It records the send, and answers with the next reply, or with the last one once all are used. There must be a reply.
+// RoundTrip implements [http.RoundTripper]. It records the send, calls the hook Before, and answers with the next reply, or with the last one once all are
+// used. There must be a reply.
 func (w *Wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {
@@ -71,7 +72,7 @@ func (r *Reply) trace(req *http.Request) {
 	}
 }
 
-// response makes the scripted answer to req. With Cut its body breaks off at the end. With Empty a 4xx has no body.
+// response makes the scripted answer to req. With Cut an error follows its body, as of a broken connection. With Empty a 4xx has no body.
 func (r *Reply) response(req *http.Request) *http.Response {
 	resp := &http.Response{
 		StatusCode: r.Status, Status: http.StatusText(r.Status), Header: http.Header{}, Request: req,
@@ -95,8 +96,8 @@ func (r *Reply) response(req *http.Request) *http.Response {
 	return resp
 }
 
-// Then replaces the script by these replies. A reply answers the send with its number, from the first one on, and the last reply all further ones: one reply given
-// alone answers the next requests.
+// Then replaces the script by these replies. The sends of before count: a reply answers the send with its number, from the first one on, and the last reply all
+// further ones: one reply given alone answers the next requests.
 func (w *Wire) Then(replies ...Reply) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
