@@ -122,7 +122,7 @@ func endOperation(span trace.Span, ends *oncehttp.Event) {
 	span.SetAttributes(attributes...)
 }
 
-// endAttempt sets the attributes of an attempt's result, and ends its span. A failure has no text of its own, which might contain secrets.
+// endAttempt sets the attributes of an attempt's result, and ends its span. The text of an error is not used.
 func endAttempt(span trace.Span, ends *oncehttp.Event) {
 	defer span.End()
 	if !span.IsRecording() {

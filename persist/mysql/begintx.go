@@ -12,7 +12,7 @@ import (
 // BeginTx implements [persist.TxBeginner]: it begins the record in the caller's own transaction, as [Options.Begin] does, with the options and the database
 // of the journal. It takes no connection of the journal's. The transaction must be one of the journal's server: on another one nothing is begun, with
 // persist.ErrInvalid, once the journal has read its secret, as each begin of a client does. A role without the right to read facts, and a copy of the
-// tables, are not told apart: for these the server is not checked. Errors: also persist.ErrClosed and persist.ErrReadOnly.
+// tables, are not told apart: such a role cannot compare the secrets, and a copy has the same one. Errors: also persist.ErrClosed and persist.ErrReadOnly.
 func (j *Journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := j.Begins(ctx); err != nil {
 		return persist.Record{}, false, err

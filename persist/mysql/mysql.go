@@ -73,7 +73,8 @@ type Options struct {
 var databaseName = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
 
 // checked returns the options with the defaults filled in. polls is set if the time limit of a call is too short for a wait for locks, which lasts
-// whole seconds: the journal then tries again instead. A LockWait of zero is then one second, or as many whole seconds as fit.
+// whole seconds: the journal then tries again instead. A LockWait of zero becomes one second then, and otherwise defaultLockWait, or as many whole seconds as
+// fit.
 // Error: ErrOptions for an invalid one.
 func (o Options) checked() (Options, error) {
 	if o.MaxConns == 0 {

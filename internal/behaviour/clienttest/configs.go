@@ -57,7 +57,7 @@ func TakesNoKey(cfg *oncehttp.Config) {
 	cfg.Profile.ShouldRetry = profile.ShouldRetry{Header: "X-Should-Retry", Yes: "true"}
 }
 
-// Protected configures a client for an API with keys on POST, by a profile that the user has chosen: then the API's protection counts as certain.
+// Protected configures a client for an API with keys on POST, by a profile that the user has chosen for it (not the default one, for an unknown API).
 func Protected(cfg *oncehttp.Config) { cfg.Profile = profile.StripeV1() }
 
 // StoresErrors sets the default profile with one more rule of the API: the API stores its errors in problem+json under the key.

@@ -17,7 +17,7 @@ func Named(t *testing.T, name string) *profile.Profile {
 	return p
 }
 
-// OwnProfile returns the default profile under another name, so that it counts as that of one known API, and not as a guess for any.
+// OwnProfile returns the default profile under another name, so that it counts as that of one known API, and not as the default for an unknown one.
 func OwnProfile() *profile.Profile {
 	p := profile.Draft07()
 	p.Name = "own"

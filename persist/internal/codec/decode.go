@@ -324,7 +324,7 @@ func (d *decoder) texts(r *persist.Record) {
 	}
 }
 
-// evidence reads an event of the API that proves the effect of an operation: its texts, and the time at which it was stored. After damage the decoder is bad.
+// evidence reads an event of the API that proves the effect of an operation: its texts, and the time at which it was stored. After damage d.bad is set.
 func (d *decoder) evidence() *persist.Evidence {
 	e := &persist.Evidence{}
 	for _, s := range [...]*string{&e.Event, &e.Type, &e.By, &e.Scheme, &e.Digest} {

@@ -42,8 +42,8 @@ func (b *Begins) Late(id string, rec *persist.Record) { b.add(id, rec, false) }
 func (b *Begins) Lost(id string, rec *persist.Record) { b.add(id, rec, true) }
 
 // add notes a record whose begin may appear in the database later than its call (lost: the call failed without a known result). It is kept until the operation
-// can no longer be sent. Ended ones are removed when the map has doubled. With Most noted records it keeps no further one: it only extends overrun, the time
-// until which any record may be one of those.
+// can no longer be sent. Those whose time is over are removed each time the map has doubled. With Most noted records it keeps no further one: it only extends
+// overrun, the time until which any record may be one of those.
 func (b *Begins) add(id string, rec *persist.Record, lost bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

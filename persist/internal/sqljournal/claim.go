@@ -99,7 +99,7 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 }
 
 // Renew implements [persist.Claimer]: it extends the leases of owner on these records. held are the IDs of those extended, and at is the server's time. A
-// record without a lease of owner is in neither, without an error. A record that another transaction has locked keeps no other from being renewed.
+// record without a lease of owner is left out, without an error. A record that another transaction has locked keeps no other from being renewed.
 func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, at time.Time, err error) {
 	if j == nil {
 		return nil, time.Time{}, errNotOpened

@@ -102,7 +102,7 @@ func SealedTableByHand(t *testing.T, e Engine) {
 	}
 }
 
-// refusal checks the error for a row in clear: one line that names the table and the way on ("open ... with its keys").
+// refusal checks the error for a row in clear: one line that names the table and the way on (to open the journal with its keys).
 func refusal(t *testing.T, name string, err error) {
 	t.Helper()
 	if text := err.Error(); !strings.Contains(text, "record") || !strings.Contains(text, "sealed") || !strings.Contains(text, "open ") || strings.Contains(text, "\n") {
