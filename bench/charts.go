@@ -69,7 +69,8 @@ func (c *chart) lines(r *report) (map[string]plotter.XYs, []string) {
 	return lines, names
 }
 
-// draw writes the chart to a file at path. The extension of path sets the format. lines has the points of each line by its name, names their order.
+// draw writes the chart to a file at path. The extension of path sets the format. lines has the points of each line by its name, names their order in the
+// legend.
 func (c *chart) draw(lines map[string]plotter.XYs, names []string, path string) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, c.x, c.y

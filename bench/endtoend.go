@@ -43,7 +43,7 @@ type field struct {
 	next       atomic.Int64 // the number of the latest payment
 }
 
-// onField calls run with a server and all contenders (the compared programs), and closes them afterwards.
+// onField calls run with a server and all contenders (the compared programs), and closes them afterwards, also after an error.
 func onField(b *bench, run func(f *field) error) error {
 	server, err := startServer(b)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 )
 
 // record returns the record that Do begins for payment n: with the business key of
-// businessParts, or with a generated random one.
+// businessParts, or with a generated random one. It is marked as maybe sent at now.
 func (k keyKind) record(n int64, now time.Time) persist.Record {
 	var key oncehttp.Key
 	if k == randomKeys {
@@ -140,7 +140,7 @@ func (b *book) fill(ctx context.Context, n int64, done func(persist.Record) erro
 	return f.Sync()
 }
 
-// spread calls op with 1 to n from as many goroutines as workers, and waits. The first error ends it and is returned.
+// spread calls op with 1 to n from as many goroutines as workers, and waits. op must be safe for concurrent use. The first error ends it and is returned.
 func spread(ctx context.Context, n int64, workers int, op func(i int64) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

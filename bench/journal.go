@@ -32,7 +32,8 @@ type figures struct {
 	syncs, bytes, growth samples // for each begin; growth of the file, in bytes
 }
 
-// runJournal measures Begin (the durable write of a new operation) of bolt journals, empty and large ones, beside a raw log without an index.
+// runJournal measures Begin (the durable write of a new operation) of bolt journals, empty and large ones, beside a raw log without an index: with keys of both
+// kinds, and with the disk's own sync and a slower one. The rounds of all runs alternate.
 func runJournal(b *bench) error {
 	dir := filepath.Join(b.dir, "journal")
 	if err := os.Mkdir(dir, 0o700); err != nil {

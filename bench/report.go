@@ -164,7 +164,7 @@ func (t *table) print(w io.Writer) {
 	_ = tw.Flush()
 }
 
-// printTargets prints a line for each target.
+// printTargets prints a line for each target, and how many were reached.
 func (r *report) printTargets(w io.Writer) {
 	fmt.Fprintln(w, "\n== targets")
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

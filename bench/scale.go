@@ -244,8 +244,8 @@ func after(d time.Duration) <-chan struct{} {
 	return done
 }
 
-// beginUntil lets sweepCallers goroutines begin records (write new operations durably) until done is closed, and
-// returns the time of each Begin.
+// beginUntil lets sweepCallers goroutines begin records (write new operations durably) until done is closed, and returns the time of each Begin. The first
+// error ends all and is returned, but only after done is closed.
 func beginUntil(ctx context.Context, book *book, done <-chan struct{}) ([]time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -321,7 +321,8 @@ func scaleDrain(b *bench, book *book) error {
 	return nil
 }
 
-// scaleReuse begins million records, less than were removed before, and measures the growth of the file: it should use the free space in it.
+// scaleReuse begins million records, less than were removed before, and measures the growth of the file: it should use the free space in it. The records are
+// written without syncs.
 func scaleReuse(b *bench, book *book, million int64) error {
 	before, err := blocks(book.path)
 	if err != nil {

@@ -122,7 +122,8 @@ func (w *dueWire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// prepare begins n operations in book that become due one after another, the first in a second. It notes their due times in w.at, by path.
+// prepare begins n operations in book that become due one after another, the first in a second. It notes their due times in w.at, by path. RoundTrip reads
+// them.
 func (w *dueWire) prepare(ctx context.Context, client *oncehttp.Client, book *book, n int) error {
 	start := time.Now().Add(time.Second)
 	for i := range n {

@@ -62,7 +62,7 @@ type options struct {
 }
 
 // runAll runs the suites and prints the table. Its error joins the new failures of all suites;
-// one suite that cannot be run does not stop the others.
+// one suite that cannot be run does not stop the others. The changed standard library is made once, for all.
 func runAll(ctx context.Context, o options) error {
 	chosen, err := choose(o.only)
 	if err != nil {

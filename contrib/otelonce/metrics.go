@@ -33,7 +33,8 @@ var (
 	bucketsSends     = []float64{0, 1, 2, 3, 4, 5, 7, 10, 15, 20}
 )
 
-// make creates all instruments of OpenTelemetry in m, and the caches of their attributes. It returns all errors of the meter.
+// make creates all instruments of OpenTelemetry in m, and the caches of their attributes (made once for each combination of values). It returns all errors of
+// the meter.
 func (m *instruments) make(meter metric.Meter) error {
 	var failed []error
 	seconds := func(name, description string, buckets []float64) metric.Float64Histogram {

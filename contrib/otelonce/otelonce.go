@@ -125,7 +125,8 @@ func New(options ...Option) (*Instrument, error) {
 	return i, nil
 }
 
-// Operation implements oncehttp.Instrument: it starts the span of a run, and returns the function that ends and measures it.
+// Operation implements oncehttp.Instrument: it starts the span of a run (the work of one call or worker on an operation), and returns the function that ends
+// and measures it.
 func (i *Instrument) Operation(ctx context.Context, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
 	ctx, span := i.startOperation(ctx, begins)
 	return ctx, func(ends oncehttp.Event) {

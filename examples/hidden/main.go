@@ -74,7 +74,7 @@ type service struct {
 	made int // payments so far; mu guards it while the server runs
 }
 
-// ServeHTTP plays the API: it pays, or refuses one certain amount. The status is 200 in both cases, and only the body tells which.
+// ServeHTTP plays the API: it pays, or refuses one certain amount (refusedAmount). The status is 200 in both cases, and only the body tells which.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

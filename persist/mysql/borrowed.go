@@ -133,7 +133,8 @@ func (b *borrowed) ExecContext(ctx context.Context, query string, args []driver.
 	return stmt.ExecContext(ctx, values(args)...)
 }
 
-// QueryContext implements [driver.QueryerContext]. The parameters are written into the text of the statement where that is safe; else it is prepared.
+// QueryContext implements [driver.QueryerContext]. The parameters are written into the text of the statement where that is safe; else it is prepared, and the
+// prepared statement is closed with the rows.
 func (b *borrowed) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	var stmt *sql.Stmt
 	var read *sql.Rows

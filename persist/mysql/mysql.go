@@ -140,7 +140,8 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	return opts.open(ctx, db, name, d, opts.check)
 }
 
-// config parses the URL of a database. Its error does not quote the URL, which may hold a password.
+// config parses the URL of a database. Options.Database goes before the one in the URL. Only the parameter tls is known. Its error does not quote the URL,
+// which may hold a password.
 func (o Options) config(text string) (*mysql.Config, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "mysql" && u.Scheme != "mariadb" || u.Hostname() == "" {

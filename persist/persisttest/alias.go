@@ -68,8 +68,7 @@ func scribble(r *persist.Record) {
 // sizes returns sizes of bodies, in bytes; journals may store each of them in another way (beside the record, in a file, in parts).
 func sizes() []int { return []int{10, 5000, 100_000} }
 
-// aliasGiven is the case alias/given. Begin, Update and Finish copy the given record; a caller may change it
-// afterwards.
+// aliasGiven is the case alias/given. Begin, Update and Finish copy the given record; a caller may change it (scribble) afterwards.
 func aliasGiven(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for _, size := range sizes() {
@@ -136,7 +135,7 @@ func aliasReturned(k *check) {
 	}
 }
 
-// aliasUntouched is the case alias/untouched. No method changes the record it is given.
+// aliasUntouched is the case alias/untouched. No method changes the record it is given; before is a copy from before the call.
 func aliasUntouched(k *check) {
 	ctx, j := context.Background(), k.journal()
 	given := fullest("a", "k")

@@ -117,7 +117,7 @@ func assignFrees(k *check) {
 }
 
 // assignRefuses is the case assign/refuses. Assign refuses a missing record, another revision or fingerprint,
-// and an account with a record of this key.
+// and an account with a record of this key, ended or not.
 func assignRefuses(k *check) {
 	ctx, j := context.Background(), k.journal()
 	refused := func(r persist.Record, account string, want error, why string) {
@@ -143,7 +143,7 @@ func assignRefuses(k *check) {
 	k.holds(j, final, "another could not be assigned to its account")
 }
 
-// assignDue is the case assign/due. After Assign, due times, claims and queries belong to the new account only.
+// assignDue is the case assign/due. After Assign, the record is found by due times, claims and queries of the new account only.
 func assignDue(k *check) {
 	j := k.journal()
 	r := record("", "due")
@@ -222,7 +222,7 @@ func (k *check) secret(j persist.Journal) []byte {
 	return secret
 }
 
-// secretSame is the case secret/same. Secret returns one value to all callers, also to concurrent first ones.
+// secretSame is the case secret/same. Secret returns one value to all callers, also to concurrent first ones, in memory of the caller's own.
 func secretSame(k *check) {
 	j := k.journal()
 	first := k.secret(j)

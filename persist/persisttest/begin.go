@@ -39,7 +39,7 @@ func beginCases() []testCase {
 	}
 }
 
-// beginCreates is the case begin/creates. Begin stores every field of a new record.
+// beginCreates is the case begin/creates. Begin stores every field of a new record, at revision 1 and with a growing number (Seq).
 func beginCreates(k *check) {
 	j := k.journal()
 	last := uint64(0)
@@ -255,7 +255,8 @@ func getNotFound(k *check) {
 	}
 }
 
-// getProbe is the case get/probe. A persist.Prober returns the same as Get while no transaction is open.
+// getProbe is the case get/probe. A persist.Prober returns the same as Get while no transaction is open, and leaves nothing. With an ended context it must not
+// say that there is no record.
 func getProbe(k *check) {
 	ctx, j := context.Background(), k.journal()
 	prober, can := persist.As[persist.Prober](j)

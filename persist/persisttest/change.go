@@ -42,8 +42,8 @@ func changeCases() []testCase {
 	}
 }
 
-// updateReplaces is the case update/replaces. Update stores every field that may change, and returns the stored
-// record.
+// updateReplaces is the case update/replaces. Update stores every field that may change, and returns the stored record. SendUntil (until then a send may be on
+// its way) never moves back.
 func updateReplaces(k *check) {
 	j := k.journal()
 	for _, begun := range []persist.Record{k.begin(j, record("a", "one")), k.begin(j, record("a", "two"))} {
@@ -79,7 +79,7 @@ func updateStale(k *check) {
 	}
 }
 
-// updateOneWins is the case update/one-wins. Of many Updates at one revision, exactly one succeeds.
+// updateOneWins is the case update/one-wins. Of many Updates at one revision, exactly one succeeds, and its record stands.
 func updateOneWins(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.begin(j, record("a", "k"))
@@ -245,8 +245,8 @@ func finishing(run func(*check, persist.Journal, finish)) func(*check) {
 	}
 }
 
-// finishVisible is the case finish/visible. After Finish the record is there with its final state, for Get,
-// Begin and List.
+// finishVisible is the case finish/visible. After Finish the record is there with its final state, for Get, Begin and List. finish is the method that ends it,
+// Finish or FinishLate; each final state is tried.
 func finishVisible(k *check, j persist.Journal, finish finish) {
 	ctx := context.Background()
 	for i, state := range []persist.State{persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned} {
@@ -276,7 +276,8 @@ func finishVisible(k *check, j persist.Journal, finish finish) {
 	}
 }
 
-// finishFinal is the case finish/final. A finished record cannot be finished again or forgotten.
+// finishFinal is the case finish/final. A finished record cannot be finished again or forgotten, at its revision or the one before. finish is Finish or
+// FinishLate.
 func finishFinal(k *check, j persist.Journal, finish finish) {
 	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))
@@ -291,7 +292,7 @@ func finishFinal(k *check, j persist.Journal, finish finish) {
 }
 
 // finishStale is the case finish/stale. Finish at another revision returns ErrStale; of many at one revision,
-// exactly one succeeds.
+// exactly one succeeds. finish is the method that ends it, Finish or FinishLate.
 func finishStale(k *check, j persist.Journal, finish finish) {
 	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))
@@ -316,7 +317,7 @@ func finishStale(k *check, j persist.Journal, finish finish) {
 	}
 }
 
-// finishNotPending is the case finish/not-pending. Finish refuses states that are not final.
+// finishNotPending is the case finish/not-pending. Finish refuses states that are not final. finish is the method to test, Finish or FinishLate.
 func finishNotPending(k *check, j persist.Journal, finish finish) {
 	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))

@@ -185,7 +185,8 @@ func diff(got, want persist.Record) string {
 	return b.String()
 }
 
-// diffStruct writes the fields in which two structs of one type differ to b. prefix comes before each name.
+// diffStruct writes the fields in which two structs of one type differ to b. prefix comes before each name. An answer and an evidence, kept by pointer, are
+// compared by their own fields.
 func diffStruct(b *bytes.Buffer, prefix string, got, want reflect.Value) {
 	for i := range got.NumField() {
 		name, g, w := prefix+got.Type().Field(i).Name, got.Field(i), want.Field(i)
@@ -212,7 +213,7 @@ func diffStruct(b *bytes.Buffer, prefix string, got, want reflect.Value) {
 	}
 }
 
-// same compares two values of one type as a journal may change them: times by their moment, and nil lists as empty ones.
+// same compares two values of one type as a journal may change them: times by their moment, nil lists as empty ones, and everything else by ==.
 func same(got, want any) bool {
 	switch x := got.(type) {
 	case time.Time:

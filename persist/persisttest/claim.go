@@ -125,7 +125,8 @@ func (k *check) claim(c persist.Claimer, q persist.Query, owner string, lease ti
 	return got, now
 }
 
-// renew renews the leases of owner on records. It returns "account key" for each record still held by owner, in order, and the journal's time.
+// renew renews the leases of owner on records. It returns "account key" for each record still held by owner, sorted, and the journal's time, which must be
+// between two readings of its clock.
 func (k *check) renew(c persist.Claimer, owner string, lease time.Duration, records ...persist.Record) ([]string, time.Time) {
 	var ids []persist.ID
 	for _, r := range records {
@@ -258,7 +259,7 @@ func claimLeased(k *check) {
 	}
 }
 
-// claimDisjoint is the case claim/disjoint. Concurrent Claims never take one record twice.
+// claimDisjoint is the case claim/disjoint. Concurrent Claims never take one record twice, and together take all.
 func claimDisjoint(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -300,7 +301,7 @@ func claimDisjoint(k *check) {
 }
 
 // claimFence is the case claim/fence. After a lease has ended and another owner has claimed, calls of the first owner, at
-// the old revision, return ErrStale.
+// the old revision, return ErrStale: a claim raises the revision.
 func claimFence(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)

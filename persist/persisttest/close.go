@@ -178,7 +178,8 @@ func closeFlush(k *check) {
 	}
 }
 
-// closeAttach is the case close/attach. Of many Attach calls at once, one creates the value and all return it.
+// closeAttach is the case close/attach. Of many Attach calls at once, one creates the value and all return it. Attach keeps a value for all users of the
+// journal in this process.
 func closeAttach(k *check) {
 	j := k.journal()
 	var mu sync.Mutex

@@ -63,7 +63,7 @@ func (k *check) count(c persist.Counter, when string) persist.Counts {
 	return got
 }
 
-// counts returns the counts that the journal must report for the records that the model expects.
+// counts returns the counts that the journal must report for the records that the model expects. Ended ones count only if their result is owed.
 func (d *countModel) counts() persist.Counts {
 	want := persist.Counts{Held: map[persist.HoldReason]int{}}
 	for _, r := range d.expected {
@@ -200,7 +200,7 @@ func countEnds(k *check) {
 	}
 }
 
-// countAssigned is the case count/assigned. Count is right after Assign.
+// countAssigned is the case count/assigned. Count is right after Assign (which gives a record to another account), and after a change of the assigned record.
 func countAssigned(k *check) {
 	d, ok := newCountModel(k)
 	if !ok {
@@ -329,7 +329,7 @@ func (k *check) passes(j persist.Journal, r persist.Record) {
 	}
 }
 
-// countReopened is the case count/reopened. Count is right after a restart.
+// countReopened is the case count/reopened. Count is right after a restart, for records as random steps left them and for owed results.
 func countReopened(k *check) {
 	d, ok := newCountModel(k)
 	if !ok {

@@ -77,7 +77,7 @@ func (d *dueModel) step() {
 	}
 }
 
-// compare compares the results of DueTimes and of a List of due records with the model.
+// compare compares the results of DueTimes and of a List of due records with the model. when says, for the error, at which moment.
 func (d *dueModel) compare(when string) {
 	for _, q := range []persist.Query{{Account: "a"}, {AllAccounts: true}, {Account: "b", Origin: "https://1.example:443"}} {
 		if got, want := d.check.dueTimes(d.journal, q), d.times(q); !maps.EqualFunc(got, want, time.Time.Equal) {

@@ -36,7 +36,8 @@ func (k *check) follow(j persist.Journal, account string, after uint64, seen map
 	return after
 }
 
-// listFollows requires that a reader who asks for records after the last Seq that it has seen finds each record once, while others begin records.
+// listFollows requires that a reader who asks for records after the last Seq that it has seen finds each record once, while others begin records (with
+// increasing numbers, which may become visible in another order).
 func listFollows(k *check) {
 	const workers, each, account = 6, 30, "follows"
 	ctx, j := context.Background(), k.journal()

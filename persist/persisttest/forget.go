@@ -18,7 +18,7 @@ func forgetCases() []testCase {
 	}
 }
 
-// forgetRemoves is the case forget/removes. Forget removes the record from all queries; its key is free.
+// forgetRemoves is the case forget/removes. Forget removes the record from all queries; its key is free, and begins again at revision 1.
 func forgetRemoves(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := fullest("a", "k")

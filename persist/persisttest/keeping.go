@@ -52,8 +52,8 @@ func (k *check) sweepEach(j persist.Journal, all []persist.Limits, want int) {
 	}
 }
 
-// keepingAnswer is the case keeping/answer. A sweep keeps an answer for the record's own KeepAnswer, for any
-// limits of the sweep.
+// keepingAnswer is the case keeping/answer. A sweep keeps an answer for the record's own KeepAnswer, for any limits of the sweep; a negative one means "not at
+// all". swept checks that only the answer and the request are gone.
 func keepingAnswer(k *check) {
 	j := k.journal()
 	for i, keep := range []time.Duration{time.Hour, 100 * time.Hour} {
@@ -129,7 +129,7 @@ func keepingLengthened(k *check) {
 }
 
 // keepingUnsaid is the case keeping/unsaid. Without KeepAnswer in the record, a sweep keeps the answer for the
-// window at least, and the key for ever.
+// window at least, and the key for ever. A sweep that keeps answers for longer does so here.
 func keepingUnsaid(k *check) {
 	j := k.journal()
 	r := record("a", "k")

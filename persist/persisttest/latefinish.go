@@ -287,8 +287,8 @@ func (c *closing) begin(k *check, j persist.Journal, name string, n int) {
 	}
 }
 
-// finish ends records one after the other while the journal is closed. It sends to returned after its first call, so that the test can close the
-// journal then.
+// finish ends records one after the other while the journal is closed. It sends to returned after its first call, so that the test can close the journal then,
+// and ends when that is closed. c.done counts the acknowledged ones.
 func (c *closing) finish(k *check, late finish, returned chan<- struct{}) {
 	for i, r := range c.begun {
 		err := late(context.Background(), finished(r))

@@ -108,7 +108,7 @@ func callWithinList(k *check, j persist.Journal, r persist.Record, which int) {
 	}
 }
 
-// listBreak is the case list/break. A loop over List may be left early; the journal works afterwards.
+// listBreak is the case list/break. A loop over List may be left early; the journal works afterwards, and can be closed.
 func listBreak(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for _, r := range numbered("a", 50) {

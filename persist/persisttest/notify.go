@@ -95,7 +95,8 @@ func notifierOf(j persist.Journal) persist.Notifier {
 	return n
 }
 
-// notifyWakes checks that a notification wakes all listeners, and that the new record can be found then.
+// notifyWakes checks that a notification wakes all listeners, and that the new record can be found then. Listeners are on another journal of the same store and
+// on the one that notifies.
 func notifyWakes(k *check) {
 	one, two, end, ok := k.twoNotifiers()
 	defer end()
@@ -173,7 +174,7 @@ func notifyClose(k *check) {
 	_ = l.ended("the end of its context")
 }
 
-// notifyEnds checks that Listen ends with its context, and with the journal.
+// notifyEnds checks that Listen ends with its context, and with its journal's Close, while a listener on another journal of the store goes on.
 func notifyEnds(k *check) {
 	one, two, end, ok := k.twoNotifiers()
 	defer end()

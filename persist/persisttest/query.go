@@ -128,7 +128,7 @@ func queryStates(k *check) {
 	)
 }
 
-// queryOrigin is the case query/origin. A query with an origin selects its records only.
+// queryOrigin is the case query/origin. A query with an origin selects the records of this origin only.
 func queryOrigin(k *check) {
 	j := k.journal()
 	all := mixed(k, j)

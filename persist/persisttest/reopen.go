@@ -25,7 +25,7 @@ func reopenCases() []testCase {
 	}
 }
 
-// reopenKeeps is the case reopen/keeps. Records in all states and sizes are the same after a restart.
+// reopenKeeps is the case reopen/keeps. Records in all states and sizes are the same after a restart, for List, for Get and for queries.
 func reopenKeeps(k *check) {
 	j := k.journal()
 	all := mixed(k, j)
@@ -84,7 +84,7 @@ func reopenForgotten(k *check) {
 	k.swept(j, chosen, "Sweep and reopening")
 }
 
-// reopenSeq is the case reopen/seq. Seq goes on after a restart; no number is given twice.
+// reopenSeq is the case reopen/seq. Seq goes on after a restart; no number is given twice, even if the record with the highest one was forgotten or swept.
 func reopenSeq(k *check) {
 	j := k.journal()
 	last := uint64(0)
@@ -108,8 +108,7 @@ func reopenSeq(k *check) {
 	}
 }
 
-// reopenGoesOn is the case reopen/goes-on. After a restart, records can be changed and finished at their
-// revisions.
+// reopenGoesOn is the case reopen/goes-on. After a restart, records can be changed and finished at their revisions, and not at earlier ones.
 func reopenGoesOn(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.begin(j, record("a", "k"))

@@ -102,7 +102,8 @@ func (w *modelWorker) fail(format string, args ...any) {
 	w.check.errorf("%s: %s", w.account, fmt.Sprintf(format, args...))
 }
 
-// step makes one random call of the journal, and compares its result with the model of the worker's own records.
+// step makes one random call of the journal, and compares its result with the model of the worker's own records. There are 25 keys, so that calls meet existing
+// and missing ones.
 func (w *modelWorker) step() {
 	ctx, key := context.Background(), fmt.Sprintf("key %d", w.random.IntN(25))
 	known, exists := w.expected[key]
@@ -196,7 +197,8 @@ func (w *modelWorker) report(ctx context.Context, key string, known persist.Reco
 	w.expected[key] = known
 }
 
-// begin calls Begin with a random body, and compares the result with the model: the record is created, or known is returned if exists is true.
+// begin calls Begin with a random body, and compares the result with the model: the record is created, or known, the model's record, is returned if exists is
+// true.
 func (w *modelWorker) begin(ctx context.Context, key string, known persist.Record, exists bool) {
 	r := record(w.account, key)
 	r.Generated = w.random.IntN(2) == 0

@@ -263,7 +263,7 @@ func sweepNow(k *check) {
 	k.swept(j, old, "a Sweep now")
 }
 
-// sweepLarge is the case sweep/large. Large records are swept like small ones.
+// sweepLarge is the case sweep/large. Large records are swept like small ones: a chosen key loses its answer and request, and a generated one goes.
 func sweepLarge(k *check) {
 	j := k.journal()
 	for i, generated := range []bool{false, true} {

@@ -92,7 +92,9 @@ func (k *check) without(j persist.Journal, was persist.Record, after string) {
 	}
 }
 
-// textGone is the case text/gone. A sweep takes the text out of a tombstone at the end of KeepText, and not before, also if another client sweeps.
+// textGone is the case text/gone. A sweep takes the text out of a tombstone at the end of KeepText, and not before, also if another client sweeps. without
+// checks a used key with its text gone, swept one that still has it. The parts at the end try a text's time together with those of the window, of the answer
+// and of the key.
 func textGone(k *check) {
 	j := k.journal()
 	if !k.losesTexts(j) {
@@ -192,7 +194,8 @@ func textNeeded(k *check) {
 	}
 }
 
-// textPruned is the case text/pruned. A prune may shorten the time of a text, and not that of the key with it.
+// textPruned is the case text/pruned. A prune may shorten the time of a text, and not that of the key with it. A sweep has left the key of losesTexts, which
+// the last prune counts, too.
 func textPruned(k *check) {
 	j := k.journal()
 	if !k.losesTexts(j) {

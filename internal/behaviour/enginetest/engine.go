@@ -133,7 +133,8 @@ func (s Shared) Await(virtual time.Duration, holds func() bool) bool {
 	}
 }
 
-// FallDue makes all pending operations due: an hour passes in virtual time, or, on a server, their NextAttempt is written as zero.
+// FallDue makes all pending operations due: an hour passes in virtual time, or, on a server, where real time passes, their NextAttempt is written as zero (due
+// at once).
 func (s Shared) FallDue(t *testing.T) {
 	t.Helper()
 	if !s.Server {

@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// Each runs f in virtual time on a new journal of each engine for one process: memory and bolt.
+// Each runs f in virtual time on a new journal of each engine for one process: memory and bolt. The folder for the file is made outside of the virtual time.
 func Each(t *testing.T, f func(t *testing.T, j persist.Journal)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) {

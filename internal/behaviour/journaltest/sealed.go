@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
-// Sealed returns the journal with encryption by keys for tests. Each key is named by one letter of keys, and made of it. The first one encrypts.
+// Sealed returns the journal with encryption by keys for tests. Each key is named by one letter of keys, and made of it. The first one encrypts; all decrypt.
+// The result is as another process sees the journal.
 func Sealed(t *testing.T, j persist.Journal, keys string) persist.Journal {
 	t.Helper()
 	var c seal.Config

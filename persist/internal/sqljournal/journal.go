@@ -260,7 +260,8 @@ func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, cr
 	return existing, false, err
 }
 
-// Get implements [persist.Journal]: it returns the record of this ID, or persist.ErrNotFound. Simultaneous calls share a statement.
+// Get implements [persist.Journal]: it returns the record of this ID, or persist.ErrNotFound. Simultaneous calls share a statement (j.gets); a call that this
+// has not served makes its own. checkErased looks whether the row of an erased record is that of this ID.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
 	if j == nil {
 		return persist.Record{}, errNotOpened

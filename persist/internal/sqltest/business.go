@@ -46,7 +46,8 @@ func (e Engine) begin(t testing.TB, level sql.IsolationLevel) *sql.Tx {
 	return tx
 }
 
-// Transactions checks Begin in a transaction of the caller's own: the record stands after a commit, and does not after a rollback.
+// Transactions checks Begin in a transaction of the caller's own: the record stands after a commit, and does not after a rollback, at each isolation. A Begin
+// that finds a record, or gets an invalid one, must not break the transaction.
 func Transactions(t *testing.T, e Engine) {
 	ctx, orders := t.Context(), e.orders(t)
 	j := e.Open(t, e.Address, 15*time.Second)
@@ -289,7 +290,8 @@ func awaitOneRow(t *testing.T, e Engine, orders string) {
 	}
 }
 
-// sendWhatIsLeft runs a client on the journal until the committed operation was sent, and requires that nothing else is left.
+// sendWhatIsLeft runs a client on the journal until the committed operation was sent, and requires that nothing else is left. Run ends when ctx does, so
+// another goroutine ends that once the operation has arrived.
 func sendWhatIsLeft(t *testing.T, e Engine, api *effects) {
 	t.Helper()
 	j := e.Open(t, e.Address, time.Minute)

@@ -54,7 +54,8 @@ type stuckAPI struct {
 	keys  sync.Map
 }
 
-// newStuckAPI starts an API that does not answer its first request until it is told to. It ends with the test.
+// newStuckAPI starts an API that does not answer its first request until it is told to (answerFirst). It tells of that request by arrived, and answers "first"
+// to it and "second" to all others. It ends with the test.
 func newStuckAPI(t *testing.T) *stuckAPI {
 	release := make(chan struct{})
 	api := &stuckAPI{arrived: make(chan struct{}, 1), answerFirst: sync.OnceFunc(func() { close(release) })}
@@ -99,7 +100,7 @@ func enqueued(t *testing.T, e Engine, url string) *oncehttp.Client {
 	return client
 }
 
-// frozenSender starts a worker process, and freezes it once it has sent. The worker ends when stdin is closed.
+// frozenSender starts a worker process, and freezes it once its request has reached the API. The worker ends when stdin is closed.
 func frozenSender(t *testing.T, api *stuckAPI, args []string) (worker *exec.Cmd, stdin io.Closer) {
 	worker = Child(t.Context(), "fleet", args...)
 	worker.Stderr = os.Stderr

@@ -163,7 +163,8 @@ func KilledCallers(t *testing.T, f Fleet) {
 	again(t, client, server.URL, api, told)
 }
 
-// callAndKill starts a process that calls Do, kills it after some answers, and returns the answers that its callers got, by key.
+// callAndKill starts a process that calls Do, kills it after some answers, and returns the answers that its callers got (the lines that it printed), by key.
+// name is the beginning of its keys, and worker its further arguments.
 func callAndKill(t *testing.T, url, name string, worker []string) map[string]string {
 	caller := Child(t.Context(), "caller", append([]string{url, name}, worker...)...)
 	caller.Stderr = os.Stderr

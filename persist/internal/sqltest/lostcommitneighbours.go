@@ -29,7 +29,8 @@ type repeats struct {
 	status atomic.Int32
 }
 
-// newRepeats returns a program that repeats its transaction, with an API of its own.
+// newRepeats returns a program that repeats its transaction, with an API of its own, which answers with r.status and counts its requests. key is that of its
+// order, and orders is the table.
 func newRepeats(t *testing.T, e Engine, j persist.Journal, orders, key string) *repeats {
 	t.Helper()
 	r := &repeats{T: t, e: e, j: j, orders: orders, key: key}

@@ -72,7 +72,8 @@ func OpenTransaction(t *testing.T, e Engine) {
 	}
 }
 
-// callsThatCannotBegin returns calls with an ended context or with a request that is too large: they fail before they begin a record.
+// callsThatCannotBegin returns calls with an ended context or with a request that is too large: they fail before they begin a record. So what they say of the
+// key must come from a look into the journal.
 func callsThatCannotBegin(t *testing.T, client *oncehttp.Client, url string) map[string]func(oncehttp.Key) error {
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -254,7 +254,8 @@ func (l *link) late(statement []byte, by time.Duration) {
 	time.Sleep(lateBy) // the server works on it
 }
 
-// answers passes on the bytes of the server to the client, or breaks them off, as the present fault says.
+// answers passes on the bytes of the server to the client, or breaks them off, as the present fault says: cut ends both connections, mute (or a hole) drops the
+// bytes.
 func (l *link) answers() {
 	buf := make([]byte, 64<<10)
 	for {

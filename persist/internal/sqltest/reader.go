@@ -79,7 +79,7 @@ func unnumberedRows(t *testing.T, e Engine) (n int) {
 	return n
 }
 
-// refused checks that a journal opened for reading refuses every call that would write, with the reason.
+// refused checks that a journal opened for reading refuses every call that would write, with ErrReadOnly, and not as uncertain: nothing was sent.
 func refused(t *testing.T, reader persist.Journal, rec persist.Record) {
 	t.Helper()
 	ctx := t.Context()

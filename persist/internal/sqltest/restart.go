@@ -115,7 +115,7 @@ func aboutJournal(t *testing.T, key string, err error) {
 	}
 }
 
-// goesOn waits until 20 more calls have succeeded. when names the moment in messages.
+// goesOn waits until 20 more calls have succeeded, of those that other goroutines make. when names the moment in messages.
 func (r *restarting) goesOn(t *testing.T, when string) {
 	t.Helper()
 	count := func() int {
@@ -157,7 +157,8 @@ func (r *restarting) failsFast(t *testing.T, j persist.Journal, name string) {
 	}
 }
 
-// sendWhatIsLeft runs a client on the journal until nothing is pending. By then the leases of calls whose end could not be recorded are over.
+// sendWhatIsLeft runs a client on the journal until nothing is pending: release makes all due at once. By then the leases of calls whose end could not be
+// recorded are over.
 func (r *restarting) sendWhatIsLeft(t *testing.T, j persist.Journal) {
 	t.Helper()
 	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})

@@ -55,7 +55,8 @@ func WhoCannot(t *testing.T, opener func(t *testing.T) (open func() persist.Jour
 	}
 }
 
-// sealed returns the journal with records encrypted by the first of these keys, a letter for each, and read by all; the journal itself without any.
+// sealed returns the journal with records encrypted by the first of these keys, a letter for each, and read by all; the journal itself without any. Each key is
+// made of its letter.
 func sealed(t *testing.T, j persist.Journal, keys string) persist.Journal {
 	t.Helper()
 	if keys == "" {

@@ -57,7 +57,8 @@ type woken struct {
 	sent    int
 }
 
-// startListener starts a process with the role "listener", which waits for operations to send, beside a client of this process on j.
+// startListener starts a process with the role "listener", which waits for operations to send, beside a client of this process on j. w.arrived gets the key of
+// each request at its API, and w.said each line that the process prints.
 func startListener(t *testing.T, j persist.Journal, args []string) *woken {
 	w := &woken{t: t, arrived: make(chan string, 100), said: make(chan string, 100)}
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
