@@ -157,7 +157,7 @@ func (k *Kit) count(key oncehttp.Key, inLedger func(wireKey string) int) (n int)
 
 // Crash ends the client's process, as kill -9 does, and begins the next one. From then on the old client reaches neither the
 // journal nor the server, and its connections break. Crash returns the new client, on the same journal; so does Client.
-// Open calls of the old client return errors before Crash returns, unless a function of the Config or a loop body keeps
+// Calls of the old client that are under way return errors before Crash returns, unless a function of the Config or a loop body keeps
 // them.
 func (k *Kit) Crash() *oncehttp.Client {
 	k.t.Helper()

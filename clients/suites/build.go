@@ -71,7 +71,8 @@ func (t *tests) command(ctx context.Context, name string, args ...string) *exec.
 // module is one answer of go mod download.
 type module struct{ Path, Version, Dir, Error string }
 
-// download puts a module into the module cache and returns its place there.
+// download puts a module (path@version) into the module cache and returns its place there. The output of go has the reason of a failure, so it is read before
+// the command's error.
 func download(ctx context.Context, name string) (m module, err error) {
 	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", name).Output()
 	if err := json.Unmarshal(out, &m); err != nil {

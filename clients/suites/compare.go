@@ -168,7 +168,8 @@ func (m *modeReport) except(exceptions []exception) {
 
 const tableHead = "| SDK | Config | packages | tests | operations | fail newly | unsteady | exceptions | time |\n|---|---|---|---|---|---|---|---|---|\n"
 
-// rows returns the lines of the table in the documentation, one for each mode: the SDK, the Config, and the numbers of tests by result.
+// rows returns the lines of the table in the documentation, one for each mode: the SDK, the Config, and the numbers of tests by result. An empty mode name is
+// never among them: that is the run without oncehttp.
 func (r *report) rows() (rows []string) {
 	for _, m := range r.modes {
 		config := "as advised"

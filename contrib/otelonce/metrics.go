@@ -174,8 +174,8 @@ func (i *Instrument) measureAttempt(ctx context.Context, ends *oncehttp.Event, t
 	i.measured.request.Record(ctx, took.Seconds(), options...)
 }
 
-// Observe counts an event. Set it as Config.Observe; a client with an Observe of its own calls both. Events that the histograms count are passed
-// over.
+// Observe counts an event. Set it as Config.Observe; a client with an Observe of its own calls both. Events that the histograms count (of runs and attempts)
+// are passed over. Any kind without a metric of its own, also of a later version, is counted by its name.
 func (i *Instrument) Observe(ctx context.Context, e oncehttp.Event) {
 	switch e.Kind {
 	case oncehttp.EventBegun, oncehttp.EventAttempt, oncehttp.EventAnswered, oncehttp.EventWaiting, oncehttp.EventFinished, oncehttp.EventLeft:

@@ -93,7 +93,7 @@ func (i *Instrument) start(ctx context.Context, name string, begins oncehttp.Eve
 	return ctx, span
 }
 
-// endOperation sets the attributes of a run's result, and ends its span.
+// endOperation sets the attributes of a run's result, and ends its span, as failed if the run had an error. A span that is not recorded gets no attributes.
 func endOperation(span trace.Span, ends *oncehttp.Event) {
 	defer span.End()
 	if !span.IsRecording() {

@@ -125,8 +125,8 @@ func (c *Browser) attach() {
 	}
 }
 
-// Call sends a command of the DevTools protocol, and waits for its answer; events that come first are kept. A zero byte ends each message. params and result
-// may be nil. An error fails the test.
+// Call sends a command of the DevTools protocol, and waits for its answer; messages that come first are kept in c.events. A zero byte ends each message. params
+// and result may be nil. An error fails the test.
 func (c *Browser) Call(method string, params, result any) {
 	c.t.Helper()
 	c.last++
@@ -227,7 +227,7 @@ func (c *Browser) Complaints() []string {
 	return list
 }
 
-// Requests returns the URLs that the page asked the network for.
+// Requests returns the URLs that the page asked for, by the network or from files, so far.
 func (c *Browser) Requests() []string {
 	c.t.Helper()
 	var urls []string
@@ -266,8 +266,7 @@ func (c *Browser) Want(expression, value string) {
 	}
 }
 
-// NoComplaints demands a silent console and no request beyond the page called
-// name.
+// NoComplaints demands a silent console and no request beyond the page itself, the file called name.
 func (c *Browser) NoComplaints(name string) {
 	c.t.Helper()
 	for _, complaint := range c.Complaints() {

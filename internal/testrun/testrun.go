@@ -61,7 +61,7 @@ func InMemory() {
 	}
 }
 
-// Dir returns a new folder, as t.TempDir does, in memory if the system has that: see [InMemory].
+// Dir returns a new folder, as t.TempDir does, in memory if the system has that and space is left: see [InMemory].
 func Dir(t testing.TB) string {
 	t.Helper()
 	if !roomy(memory) {

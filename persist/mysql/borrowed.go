@@ -102,8 +102,9 @@ func (b *borrowed) prepare(ctx context.Context, s session) error {
 // each call, and takes and checks one anew for the next.
 func (b *borrowed) IsValid() bool { return false }
 
-// Close gives the connection back to the program's DB, with the variables of its session as they were. If they cannot be set back, or a transaction may be
-// open (spent), the connection is dropped: an ErrBadConn from Raw makes database/sql close it, and the Close after that returns ErrConnDone.
+// Close gives the connection back to the program's DB, with the variables of its session as they were. b.back is the statement for that, empty if nothing was
+// changed. If they cannot be set back, or a transaction may be open (spent), the connection is dropped: an ErrBadConn from Raw makes database/sql close it, and
+// the Close after that returns ErrConnDone.
 func (b *borrowed) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), b.limit)
 	defer cancel()

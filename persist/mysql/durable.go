@@ -53,7 +53,8 @@ func (g greeting) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // check reads and checks the settings on a connection of the driver. Each connection switches autocommit on, whatever
-// the server's default is: otherwise nothing would ever be committed. A proxy may have kept that from the server.
+// the server's default is: otherwise nothing would ever be committed. A proxy may have kept that from the server. The largest packet is noted for the bounds of
+// rows. Without g.durable the settings are read, but any is accepted.
 func (g greeting) check(ctx context.Context, conn driver.Conn) error {
 	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, readSettings+", CAST(@@autocommit AS SIGNED), "+readPacket, nil)
 	if err != nil {

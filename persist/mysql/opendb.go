@@ -178,7 +178,8 @@ func (l *lender) session(ctx context.Context, conn *sql.Conn) (session, error) {
 // checks reports whether a server that may lose acknowledged writes is refused. It is not if the program allows it, nor by a journal that only reads.
 func (o Options) checks() bool { return !o.AllowVolatile && !o.ReadOnly }
 
-// open makes the journal on db, once check has accepted the tables. name is its name in errors. It closes db after an error.
+// open makes the journal on db, once check has accepted the tables. name is its name in errors. Without Options.Database the connections have one selected,
+// which a caller's own transaction may not have. It closes db after an error.
 func (o Options) open(ctx context.Context, db *sql.DB, name string, d *dialect, check func(context.Context, *sql.DB) error) (*Journal, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
 	defer cancel()

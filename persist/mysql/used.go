@@ -74,7 +74,8 @@ func usedColumn(c sqljournal.Column) string {
 }
 
 // Used implements sqljournal.Apart: it returns the table of used keys for a SELECT, with the columns of the table of records. The index of sweeps is a table
-// of its own (t), with the times of those that are not kept for ever; a time is read from it, so that the server goes by its order.
+// of its own (t), with the times of those that are not kept for ever; a time is read from it, so that the server goes by its order. For another index the table
+// of used keys (u) is read alone.
 func (d *dialect) Used(index sqljournal.Index) string {
 	from, at := d.used()+" u", "u."
 	if index == sqljournal.SweepIndex {
@@ -120,7 +121,8 @@ func insertRows(ctx context.Context, tx *sql.Tx, table string, columns []string,
 	return err
 }
 
-// DeleteUsed implements sqljournal.Apart: it deletes used keys by their ids, with their times, and returns their number.
+// DeleteUsed implements sqljournal.Apart: it deletes used keys by their ids, with their times, and returns their number. The times go first: they are found by
+// the rows of the used keys.
 func (d *dialect) DeleteUsed(ctx context.Context, tx *sql.Tx, ids []any) (int64, error) {
 	times := fmt.Sprintf("DELETE t FROM (SELECT ? AS id%s) v STRAIGHT_JOIN %s u FORCE INDEX (PRIMARY) ON u.id = v.id STRAIGHT_JOIN %s t FORCE INDEX (PRIMARY) ON t.sweep_at = u.sweep_at AND t.id = u.id",
 		strings.Repeat(" UNION ALL SELECT ?", len(ids)-1), d.used(), d.until())

@@ -71,8 +71,8 @@ const (
 // dial makes a connection for listening.
 type dial func(ctx context.Context) (*pgx.Conn, error)
 
-// dialer returns a function that makes connections with this configuration. before, unless it is nil, may change the configuration first: it sets
-// fresh credentials.
+// dialer returns a function that makes connections with this configuration. before, unless it is nil, may change the configuration first: it sets fresh
+// credentials. Only then is a refusal of them tried again.
 func (o Options) dialer(config *pgx.ConnConfig, before func(context.Context, *pgx.ConnConfig) error) dial {
 	connect := func(ctx context.Context) (*pgx.Conn, error) {
 		own := config.Copy()

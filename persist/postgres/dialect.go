@@ -191,7 +191,7 @@ func (r *nullRow) row() *sqljournal.Row {
 }
 
 // Begin implements sqljournal.Dialect. One statement inserts the row, or reads the row that has its id already. It returns the row now in the table;
-// nil if another transaction was under way, so that the row is not visible.
+// nil if another transaction was under way, so that the row is not visible to this statement: the caller tries again.
 func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	var seq sql.NullInt64
 	var confirmed sql.NullString // of no use: the statement has made its commit wait as that of a write

@@ -16,7 +16,8 @@ const originOrder = `SELECT set_config('enable_seqscan', 'off', true), set_confi
 	set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`
 
 // DueTimes implements sqljournal.Dialect: it calls found with the first due time of each of the next n groups (an origin and needs). Each step of the
-// recursion finds the first record of the next group in the index. The recursion ends after the number of rows asked for.
+// recursion finds the first record of the next group in the index. It begins behind the group of after (the hash of an origin) and needs. The recursion ends
+// after the number of rows asked for. originOrder is a setting for the planner, sent before the query in one round trip.
 func (d *dialect) DueTimes(ctx context.Context, conn *sql.Conn, where string, args []any, after, needs []byte, n int, found func(origin, needs []byte, next int64)) error {
 	query := d.Rebind(fmt.Sprintf(`WITH RECURSIVE step AS (
 			SELECT ?::bytea AS hash, ?::bytea AS needs, NULL::bytea AS origin, 0::bigint AS next_attempt

@@ -232,7 +232,7 @@ func (o Options) name(config *pgx.ConnConfig) string {
 	return fmt.Sprintf("postgres %s:%d/%s schema %s", config.Host, config.Port, config.Database, o.Schema)
 }
 
-// check makes the checks of Open: the schema and, unless ReadOnly is set, the role's right to write.
+// check makes the checks of Open: the tables have the right version, and, unless ReadOnly is set, the role has the right to write.
 func (o Options) check(ctx context.Context, db *sql.DB) error {
 	made, err := o.schema()
 	if err == nil {
@@ -261,8 +261,8 @@ func (o Options) mayWrite(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// greeting checks the server's settings before a new connection is used. So it detects a server restarted with other
-// settings, and a takeover by a standby. It closes a refused connection, since the driver does not.
+// greeting checks the server's settings before a new connection is used. Each new connection is checked: so it detects a server restarted with other settings,
+// and a takeover by a standby. It closes a refused connection, since the driver does not.
 // Error: also ErrVolatile.
 func greeting(ctx context.Context, conn *pgx.Conn) error {
 	var fsync, sync string

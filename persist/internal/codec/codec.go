@@ -155,7 +155,8 @@ func flagsOfIntent(r *persist.Record, outside bool) uint64 {
 }
 
 // AppendIntent appends r's intent, the part frozen by Begin, to b. A body longer than limit stays outside: only its length and checksum are appended.
-// The values for Match, Sweep and an index come first, so that PeekIntent reads no further. The body comes last.
+// The values for Match, Sweep and an index come first, so that PeekIntent reads no further. An optional part is written if its flag is set. The body comes
+// last.
 func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	outside := len(r.Body) > limit
 	flags := flagsOfIntent(r, outside)
@@ -268,7 +269,8 @@ func flagsOfProgress(r *persist.Record) uint64 {
 }
 
 // AppendProgress appends r's progress, the changeable part, to b. An answer's body longer than limit stays outside: only its length and
-// checksum are appended. The values for Match, Sweep and an index come first, so that PeekProgress reads no further.
+// checksum are appended. The values for Match, Sweep and an index come first, so that PeekProgress reads no further. An optional part is written if its flag is
+// set, in the order in which DecodeProgress reads it.
 func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	flags := flagsOfProgress(r)
 	b = binary.AppendUvarint(b, flags)

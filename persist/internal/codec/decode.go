@@ -223,7 +223,7 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 }
 
 // kept reads the kept fields, single values of the request's body that outlast it: their number, then the pointer, a mark for a value left out, and the
-// value of each. nil means that there is none, or damage.
+// value of each. nil means that there is none, or damage (d.bad tells).
 func (d *decoder) kept() []persist.KeptField {
 	n := d.count()
 	if d.bad || n == 0 {
@@ -239,7 +239,7 @@ func (d *decoder) kept() []persist.KeptField {
 	return fields
 }
 
-// credentials reads the credentials of a request: their number, then the name and the digest of each. nil means that there is none, or damage.
+// credentials reads the credentials of a request: their number, then the name and the digest of each. nil means that there is none, or damage (d.bad tells).
 func (d *decoder) credentials() []persist.Credential {
 	n := d.count()
 	if d.bad || n == 0 {
@@ -285,7 +285,7 @@ func (d *decoder) forOperators(r *persist.Record) {
 }
 
 // acts reads the acts of persons on the operation, such as a settlement: their number, then the time, the name and the note of each. nil means that there is
-// none, or damage.
+// none, or damage (d.bad tells).
 func (d *decoder) acts() []persist.Act {
 	n := d.count()
 	if d.bad || n == 0 {

@@ -166,7 +166,8 @@ func (h *Hub) join(l *listener) *session {
 	return h.current
 }
 
-// leave removes a listener from its session. When the last one leaves, the session ends, and leave waits for that.
+// leave removes a listener from its session. When the last one leaves, the session ends, and leave waits for that, without the lock, since its goroutine needs
+// that.
 func (h *Hub) leave(s *session, l *listener) {
 	h.mu.Lock()
 	delete(s.of, l)

@@ -159,7 +159,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	if err := row.Fits(j.d.Most()); err != nil {
 		return persist.Record{}, false, j.failed(err)
 	}
-	alone, late := false, false
+	alone, late := false, false // it has made a statement of its own; it has made one after another in doubt
 	err = j.settle(ctx, j.writes.first(sharer{row: row, begins: true}), func(ctx context.Context, conn *sql.Conn, repeated bool) error {
 		alone, late = true, late || repeated
 		standing, err := j.d.Begin(ctx, OnConn(conn), row)
@@ -175,7 +175,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	if errors.Is(err, persist.ErrUncertain) {
 		j.landing.Lost(string(row.ID), &rec)
 	}
-	err = ErrClear(j.d, err)
+	err = ErrClear(j.d, err) // ErrSealed for an unencrypted record where only encrypted ones are taken
 	if err != nil && j.d.Waited(err) {
 		// The operation of that transaction may be sent, so this error is no "no effect".
 		err = fmt.Errorf("%w: another transaction has begun the key %q and is still open: %w", persist.ErrUncertain, rec.Key, err)

@@ -71,8 +71,8 @@ func (l *listing) selecting() condition { return l.j.selectingOf(l.q, l.erased) 
 func (j *Journal) selecting(q *persist.Query) condition { return j.selectingOf(q, nil) }
 
 // selectingOf returns the WHERE clause for q, without its After. erased, which may be nil, has the digests of q's account and key: erased records are
-// stored under these, and are selected, too. Unresolved selects the record of one request under a generated key whose end no caller has heard, and
-// AnyUnresolved all of these.
+// stored under these, and are selected, too. The origin is found by its hash, since an index has no room for all of it. Unresolved selects the records of one
+// request under a generated key whose end no caller has heard, and AnyUnresolved all of these.
 func (j *Journal) selectingOf(q, erased *persist.Query) condition {
 	c := condition{}
 	c.and("1 = 1") // a query may select all records
@@ -106,7 +106,7 @@ func (j *Journal) selectingOf(q, erased *persist.Query) condition {
 }
 
 // List implements [persist.Journal]: it yields the records that q selects, in the order of their numbers (Seq). It reads a page at a time, and holds no
-// connection while the loop body runs. Records begun after the call are left out.
+// connection while the loop body runs. Records begun after the call are left out. When ctx ends, its error is the last element.
 //
 // A committed record can not be numbered while another transaction has locked it. In a query for one key, for unresolved records or for owed results, such a
 // record has Seq 0 and comes last. Other queries leave it out, and then end with an error, unless q.After is set: the record will have a later number. A
@@ -205,8 +205,9 @@ func (l *listing) next(ctx context.Context) ([]Row, error) {
 }
 
 // nextNumbered reads the next page of records that have a number (the order of a listing) or get one now. Records locked by other transactions cannot get
-// one. A short listing (for one key, for unresolved records or for owed results) has them at its end; any other ends with an error if there are some. A
-// short listing needs one statement only, if all its records have numbers.
+// one. A short listing (for one key, for unresolved records or for owed results) has them at its end; any other ends with an error if there are some. A short
+// listing needs one statement only, if all its records have numbers. Any other is bounded first: records begun later are left out, so it ends. keepUsed takes
+// the used keys (rests of erased records) out, which come last.
 func (l *listing) nextNumbered(ctx context.Context) ([]Row, error) {
 	if l.j.readOnly {
 		return l.nextReadOnly(ctx)
@@ -318,7 +319,8 @@ func (j *Journal) number(ctx context.Context) error {
 }
 
 // pageOfSame reads the next records that have the same number (Seq) as the last one of the page before, in the order of their ids. The journal gives each
-// number once; but a user who may update the column can give it to several records, and each must be listed. After the last of them l.same is nil.
+// number once; but a user who may update the column can give it to several records, and each must be listed. l.same are the ids of those read already, and
+// l.sameID is the id after which it goes on. After the last of them l.same is nil.
 func (l *listing) pageOfSame(ctx context.Context) ([]Row, error) {
 	c := l.selecting()
 	args := []any{l.after, l.sameID}

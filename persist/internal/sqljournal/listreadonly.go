@@ -38,7 +38,8 @@ func (l *listing) nextReadOnly(ctx context.Context) ([]Row, error) {
 }
 
 // nextUnnumbered reads the next records without a number, in the order of their ids, for a journal opened for reading: it cannot number them. It
-// notes their ids, so that a record that another process numbers meanwhile is not yielded twice. full means that there may be more.
+// notes their ids, so that a record that another process numbers meanwhile is not yielded twice. A query with After selects numbered records only. full means
+// that there may be more.
 func (l *listing) nextUnnumbered(ctx context.Context) (page []Row, full bool, err error) {
 	if l.q.After > 0 || l.seenAll {
 		return nil, false, nil

@@ -26,9 +26,9 @@ type Step struct {
 	Statements []string // each one statement, without its semicolon; one of them notes the step in the table of versions
 }
 
-// Steps reads the steps of a folder: files named VERSION_WORDS.sql, in the order of their names. The first makes all tables; those of an
-// earlier version are refused. Each later one has the next version. Their statements end with a semicolon at
-// the end of a line; the body of a function stands between two $$.
+// Steps reads the steps of a folder: files named VERSION_WORDS.sql, in the order of their names. The first makes all tables, at any version; tables of an
+// earlier version are refused. Each later one has the next version. Their statements end with a semicolon at the end of a line; the body of a function stands
+// between two $$.
 func Steps(files fs.FS) ([]Step, error) {
 	paths, err := fs.Glob(files, "*.sql")
 	if err != nil {

@@ -132,7 +132,8 @@ func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
 	return nil
 }
 
-// sweep sweeps one shelf, a kind of records with one condition for being due. It ends early once Limits.Max is reached.
+// sweep sweeps one shelf, a kind of records with one condition for being due. It reads a page of due records after the other, from the place where the last one
+// ended, and ends early once Limits.Max is reached.
 func (s *sweeping) sweep(ctx context.Context, shelf shelf) error {
 	for at, more := (place{}), true; more; {
 		var due []any
@@ -393,7 +394,7 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, shelf shelf, rows []R
 }
 
 // remove deletes the rows of a shelf (one kind of records) with these ids, and returns their number: another sweep may have deleted some meanwhile. The rest
-// of an erased record that moves to the table of used keys (s.moved) is inserted there first.
+// of an erased record that moves to the table of used keys (s.moved) is inserted there first, in the same transaction.
 func (s *sweeping) remove(ctx context.Context, tx *sql.Tx, shelf shelf, ids []any) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil

@@ -93,7 +93,7 @@ func (l *listing) nameFound(row []byte, rec *persist.Record) {
 const usedPage = 5000
 
 // hasUnlisted reports whether the listing may select used keys, the rest of erased records. They have no number, and come after all others. A listing
-// that goes on after a number, or asks for an origin or needs, selects none.
+// that goes on after a number, or asks for an origin or needs (which they have lost), selects none. A listing of one key just looks for them.
 func (l *listing) hasUnlisted(ctx context.Context) (bool, error) {
 	q := l.q
 	if !selectsEnded(q) || q.After > 0 || q.Origin != "" || q.Needs != "" {

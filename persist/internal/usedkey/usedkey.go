@@ -188,8 +188,8 @@ func (u *unpacker) scope() (s persist.Scope) {
 	return s
 }
 
-// Unpack decodes a packed used key. rec has the key in the place of the erased one, State, and Finished; everything else of it that is not zero in a used
-// key is set, but for Account, Seq and KeepKey. Method, origin and target get values that stand for "not kept", so that the record is valid.
+// Unpack decodes a packed used key. Before the call rec has the key in the place of the erased one, State, and Finished; everything else of it that is not zero
+// in a used key is set, but for Account, Seq and KeepKey. Method, origin and target get values that stand for "not kept", so that the record is valid.
 // Error: persist.ErrCorrupt.
 func Unpack(b []byte, rec *persist.Record) error {
 	u := unpacker{b: b}
