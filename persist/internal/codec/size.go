@@ -40,7 +40,7 @@ func IntentSize(r *persist.Record, limit int) int {
 func ProgressSize(r *persist.Record, limit int) int {
 	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds) + len(r.ReplacedBy) + len(r.RedriveRun) + len(r.SealedEnd)
 	for i := range r.Acts {
-		n += 6*binary.MaxVarintLen64 + len(r.Acts[i].Did) // the factors here are generous: no entry has more numbers and lengths + len(r.Acts[i].Note)
+		n += 6*binary.MaxVarintLen64 + len(r.Acts[i].Did) + len(r.Acts[i].Note) // the factors here are generous: no entry has more numbers and lengths
 	}
 	if e := r.Evidence; e != nil {
 		n += 6*binary.MaxVarintLen64 + len(e.Event) + len(e.Type) + len(e.By) + len(e.Scheme) + len(e.Digest)
