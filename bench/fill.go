@@ -25,7 +25,7 @@ const (
 )
 
 // record returns the record that Do begins for payment n: with the business key of
-// businessParts, or with a generated random one. It is marked as maybe sent at now.
+// businessParts, or with a generated random one. It is marked as maybe sent at now, as Do marks it.
 func (k keyKind) record(n int64, now time.Time) persist.Record {
 	var key oncehttp.Key
 	if k == randomKeys {

@@ -53,7 +53,7 @@ func onFleet(b *bench, run func(dsn, url string) error) error {
 	return run(dsn, server.payURL(delayUsual))
 }
 
-// runFleet measures one worker of a fleet on PostgreSQL: Run beside River, and Do.
+// runFleet measures one worker of a fleet on PostgreSQL: Run beside the job queue River, and Do.
 func runFleet(b *bench) error {
 	return onFleet(b, func(dsn, url string) error {
 		once, err := onceDrainer(b, dsn)

@@ -199,8 +199,8 @@ func claimTakes(k *check) {
 	}
 }
 
-// claimDue is the case claim/due. Claim takes no record before its time by the journal's clock, also for a
-// DueBy in the future.
+// claimDue is the case claim/due. Claim takes no record before its time by the journal's clock, also for a DueBy in the future, given by a client whose clock
+// is fast.
 func claimDue(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -225,8 +225,8 @@ func claimDue(k *check) {
 	}
 }
 
-// claimLeased is the case claim/leased. A leased record is claimed again only after its lease has ended, also by its owner. It may take a while longer, but not
-// if a whole call of Claim was after the end.
+// claimLeased is the case claim/leased. A leased record is claimed again only after its lease (the time for which a worker has it alone) has ended, also by its
+// owner. It may take a while longer, but not if a whole call of Claim was after the end.
 func claimLeased(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -300,8 +300,8 @@ func claimDisjoint(k *check) {
 	}
 }
 
-// claimFence is the case claim/fence. After a lease has ended and another owner has claimed, calls of the first owner, at
-// the old revision, return ErrStale: a claim raises the revision.
+// claimFence is the case claim/fence. After a lease (the time for which a worker has a record alone) has ended and another owner has claimed, calls of the
+// first owner, at the old revision, return ErrStale: a claim raises the revision.
 func claimFence(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -325,8 +325,8 @@ func claimFence(k *check) {
 	k.holds(j, k.finish(j, next[0]), "Finish")
 }
 
-// claimRenew is the case claim/renew. Renew lengthens the owner's own leases only, ended ones included unless another has claimed, and keeps the revision.
-// "lost" was claimed by another, "final" has ended, and "released" was given back.
+// claimRenew is the case claim/renew. Renew lengthens the owner's own leases (the times for which a worker has a record alone) only, ended ones included unless
+// another has claimed, and keeps the revision. "lost" was claimed by another, "final" has ended, and "released" was given back.
 func claimRenew(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)

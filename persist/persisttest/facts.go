@@ -35,8 +35,8 @@ func (k *check) fact(j persist.Journal, name string, old, value, want []byte) {
 	}
 }
 
-// factStands is the case fact/stands: the first value of a fact stays, also if another value is written with no old value, and through other changes
-// of the journal.
+// factStands is the case fact/stands: the first value of a fact (a named value of the journal as a whole) stays, also if another value is written with no old
+// value, and through other changes of the journal.
 func factStands(k *check) {
 	j := k.journal()
 	k.fact(j, "form", nil, nil, nil)
@@ -55,7 +55,8 @@ func factStands(k *check) {
 	k.fact(j, "form", nil, nil, []byte("plain"))
 }
 
-// factChanges is the case fact/changes. Fact replaces a value only if the caller names the old one.
+// factChanges is the case fact/changes. Fact replaces a named value of the journal only if the caller gives the old one. It returns the value that is there
+// afterwards.
 func factChanges(k *check) {
 	j := k.journal()
 	k.fact(j, "form", []byte("plain"), []byte("sealing"), nil) // there is nothing to replace
@@ -67,7 +68,8 @@ func factChanges(k *check) {
 	k.fact(j, "form", nil, nil, []byte("sealing"))
 }
 
-// factOnce is the case fact/once. Of many changes of one fact at once, exactly one succeeds. Two rounds write a fact that is not there, and two replace one.
+// factOnce is the case fact/once. Of many changes of one fact (a named value of the journal) at once, exactly one succeeds. Two rounds write a fact that is not
+// there, and two replace one.
 func factOnce(k *check) {
 	j, ctx := k.journal(), context.Background()
 	for round, old := range [][]byte{nil, []byte("first"), nil, []byte("first")} {
@@ -112,7 +114,7 @@ func factBounds(k *check) {
 	k.fact(j, "form", nil, nil, nil)
 }
 
-// factReopen is the case fact/reopen. Facts are the same after a restart.
+// factReopen is the case fact/reopen. Facts (named values of the journal) are the same after a restart.
 func factReopen(k *check) {
 	j := k.journal()
 	k.fact(j, "form", nil, []byte("plain"), []byte("plain"))

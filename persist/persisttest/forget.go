@@ -40,7 +40,7 @@ func forgetRemoves(k *check) {
 	k.holds(j, again, "Begin after Forget")
 }
 
-// forgetStale is the case forget/stale. Forget refuses a record at another revision, and a finished one.
+// forgetStale is the case forget/stale. Forget refuses a record at another revision, and a finished one, with ErrStale.
 func forgetStale(k *check) {
 	ctx, j := context.Background(), k.journal()
 	old := k.begin(j, record("a", "k"))

@@ -196,7 +196,7 @@ func sweepKeepKey(k *check) {
 	k.holds(j, r, "a Sweep while its answer is kept")
 }
 
-// sweepWindow is the case sweep/window. Without KeepAnswer an answer is kept for the record's window.
+// sweepWindow is the case sweep/window. Without KeepAnswer an answer is kept for the record's window (the time for which the API knows the key).
 func sweepWindow(k *check) {
 	j := k.journal()
 	short, long := record("a", "short"), record("a", "long")
@@ -208,7 +208,7 @@ func sweepWindow(k *check) {
 	k.holds(j, long, "a Sweep within its window")
 }
 
-// sweepUnfinished is the case sweep/unfinished. A sweep keeps unfinished records of any age.
+// sweepUnfinished is the case sweep/unfinished. A sweep keeps unfinished records, pending or held, of any age.
 func sweepUnfinished(k *check) {
 	j := k.journal()
 	var all []persist.Record

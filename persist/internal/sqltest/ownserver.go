@@ -134,7 +134,7 @@ func (s *OwnServer) command(args []string) *exec.Cmd {
 	return cmd
 }
 
-// start starts the server, and returns when it answers.
+// start starts the server, and returns when it answers (s.Ready), or after two minutes with an error of the test.
 func (s *OwnServer) start() {
 	s.cmd = s.command(s.Serve)
 	s.cmd.Stdout, s.cmd.Stderr = io.Discard, io.Discard

@@ -133,7 +133,7 @@ func (p *Proxy) Exchanges() int {
 	return p.passed
 }
 
-// next counts the exchange that begins now, and returns the fault for it.
+// next counts the exchange that begins now, and returns the fault for it: None, until p.skip exchanges have passed since it was armed. It strikes once.
 func (p *Proxy) next() Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()

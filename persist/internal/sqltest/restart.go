@@ -77,7 +77,8 @@ func Restarted(t *testing.T, e Engine, server *OwnServer) {
 	r.check(t, j)
 }
 
-// call makes one call during the restart of the server, a Do or, without do, an Enqueue, and keeps its result. good counts the calls that succeed.
+// call makes one call during the restart of the server, a Do or, without do, an Enqueue, and keeps its result. An error must name the journal and say whether
+// there may be an effect (aboutJournal). good counts the calls that succeed.
 func (r *restarting) call(t *testing.T, key string, do bool) {
 	req, err := http.NewRequest(http.MethodPost, r.target, strings.NewReader(key))
 	if err != nil {

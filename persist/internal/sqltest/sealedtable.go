@@ -137,8 +137,8 @@ func (e Engine) refusesClear(t *testing.T, unsealed persist.Journal) {
 	}
 }
 
-// forgets makes two calls without an effect: the API refuses the credentials of one, and the context of the other has ended. Neither may leave a
-// record.
+// forgets makes two calls without an effect: the API refuses the credentials of one, and the context of the other has ended. Neither may leave a record, and
+// both must say that there was no effect.
 func (e Engine) forgets(t *testing.T, j persist.Journal) {
 	t.Helper()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
