@@ -40,7 +40,8 @@ type accountNamed struct {
 }
 
 // withAccountOf returns ctx for functions of the user, with the account of the operation in rec: AccountFromContext then returns it. Another account in ctx counts
-// no more. Of the scopes (the parts of a record's account), the first is that account if it has no name; the others come from headers.
+// no more; if ctx names this one already, ctx itself is returned. Of the scopes (the parts of a record's account), the first is that account if it has no name;
+// the others come from headers.
 func withAccountOf(ctx context.Context, rec *persist.Record) context.Context {
 	var of accountNamed
 	_, scopes := persist.SplitAccount(rec.Account)

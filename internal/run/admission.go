@@ -27,8 +27,8 @@ type admission struct {
 	refusals *refusals         // makes the error about another's record
 }
 
-// checkOthers checks a call before it begins an operation. It returns an error if another operation, under another key or account, may be the same
-// business.
+// checkOthers checks a call before it begins an operation. It returns an error if another operation may be the same business: one under no account, one with a key
+// spelled alike on the wire, or an earlier try under a lower generation of the key.
 func (b *admission) checkOthers(ctx context.Context, name string, op *preparedRequest) error {
 	if err := b.checkUnassigned(ctx, name, op); err != nil {
 		return err
@@ -65,9 +65,9 @@ func (b *admission) checkUnassigned(ctx context.Context, name string, op *prepar
 	return b.refusals.strangerError(ctx, name, id, b.refusals.unassignedCause(ctx, id, op.rec.Account))
 }
 
-// checkWire stops a call before it begins an operation under a key spelled, for the API, like the key of another one of the account and
-// origin. A key with quotes, sent as it is, is on the wire a key without them, sent in quotes. Both may be the same business, so nothing
-// is said of an effect. Of two calls at once both may begin: keyTaken stops them before their first send.
+// checkWire stops a call before it begins an operation under a key spelled, for the API, like the key of another one of the account and origin. A key with quotes,
+// sent as it is, is on the wire a key without them, sent in quotes. Both may be the same business, so nothing is said of an effect. A call with a record of its own
+// operation goes on with that, and is not stopped. Of two calls at once both may begin: keyTaken stops them before their first send.
 func (b *admission) checkWire(ctx context.Context, name string, op *preparedRequest) error {
 	// Nobody else can have this key, however it is spelled.
 	if callKey(b.cfg, &op.named).Random {
@@ -121,6 +121,7 @@ func (b *admission) passes(req *http.Request, now time.Time) (same *http.Request
 	case err != nil:
 		closeBody(req)
 		return nil, newError(name, unclearTo(unnamed, intent.HasNotLooked, firstKey(&named)), err)
+	// No body has to be read: the journal has no operation like it.
 	case !may:
 		return req, nil
 	}

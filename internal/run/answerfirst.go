@@ -27,8 +27,8 @@ func (r *run) answersFirst() bool {
 const answeredMost = 256
 
 // answerFirst gives the answer to the waiting callers, and then records it; it returns their result. handed tells the writer whether a caller has taken it: then
-// OnResult need not get it. If the write fails, the record stays pending: Flush returns an error then, and the same key finds the answer again at the server. Until
-// the write is over, the run counts as in progress, so that other calls wait for the record (recorded).
+// OnResult need not get it. If the write fails, the record stays pending: a note of that (doubts) makes Flush return an error, and the same key finds the answer
+// again at the server. Until the write is over, the run counts as in progress, so that other calls wait for the record (recorded).
 func (r *run) answerFirst() *result {
 	t := &r.task
 	write := t.journal.Finish // if Config.Observe panics, or ends the goroutine: then only the record has the answer

@@ -88,8 +88,9 @@ func selecting(scopes [][2]string) [][2]string {
 // unassignedMost is the largest number of unfinished operations under no account counted by Run.
 const unassignedMost = 1000
 
-// sayUnassigned reports operations without an account to a Run that has one, by an event and the log. Run does not send them, and calls with their
-// keys begin nothing. Without a Logger, slog.Default gets the first report. A failed listing is as if there were none: the next hour tries again.
+// sayUnassigned reports operations without an account to a Run that has one, by an event and the log. Run does not send them, and calls with their keys begin
+// nothing. It counts unassignedMost at most: the listing may be long. Without a Logger, slog.Default gets the first report. A failed listing is as if there were
+// none: the next hour tries again.
 func sayUnassigned(ctx context.Context, r *runner) {
 	n, first := 0, persist.ID{}
 	for _, account := range request.Unassigned(r.account(ctx)) {

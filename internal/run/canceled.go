@@ -29,6 +29,7 @@ func untilCanceled(req *http.Request, send func(*http.Request) (*http.Response, 
 	if resp == nil {
 		return nil, err
 	}
+	// The caller's own context, and the Result in it: the context made above ends with the body.
 	resp.Request = resp.Request.WithContext(&resultContext{req.Context(), ResultOf(resp)})
 	if _, kept := resp.Body.(*keptBody); !kept {
 		ended = true

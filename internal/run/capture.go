@@ -141,7 +141,8 @@ func (t *Capturing) strange(d declaration) bool {
 }
 
 // read reads a request, and makes the one to be handed out: without a key in a header, with the body in memory, and with the context of Capture. It refuses an
-// operation at none of the endpoints of a named profile. A key of its own is required, and read as for an Enqueue (queued): nothing is sent.
+// operation at none of the endpoints of a named profile. The key of the Capture is required (chosen: none is generated), and read as for an Enqueue (queued):
+// nothing is sent.
 func (t *Capturing) read(d declaration) (op *preparedRequest, out *http.Request, err error) {
 	req := d.req
 	if t.strange(d) {

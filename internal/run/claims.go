@@ -91,8 +91,8 @@ type fairJournal struct {
 	toSend persist.SendClaimer // the same as Claimer; nil: its claims mark nothing
 }
 
-// fairly returns the methods of a shared journal by which a Run gives each origin its share of the workers. toSend is nil if its claims cannot mark records as
-// maybe sent. ok is false if the journal lacks claims or due times; the passes of a Run then list or claim without shares.
+// fairly returns the methods of a shared journal by which a Run gives each origin its share of the workers. toSend is nil if its claims cannot mark records as maybe sent. ok is
+// false if the journal lacks claims or due times (the times at which something falls due, by origin and needs); the passes of a Run then list or claim without shares.
 func fairly(j persist.Journal) (fair fairJournal, ok bool) {
 	claimer, claims := persist.As[persist.Claimer](j)
 	times, knows := persist.As[persist.DueTimes](j)

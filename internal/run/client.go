@@ -51,6 +51,7 @@ func New(cfg Config) (*Client, error) {
 		return &shared{calls: inflight.NewTable((*result).release), clock: lease.NewClock(cfg.Journal)}
 	})
 	common, ok := attached.(*shared)
+	// The process has this journal open with the keys of a seal: its table is of no use without them.
 	if other, sealed := attached.(interface{ Sealed() error }); sealed {
 		return nil, newError("new", nothing(""), other.Sealed(), ErrConfig)
 	}

@@ -262,12 +262,14 @@ func makeKey(c *Config) func(*http.Request) (key string, business bool, err erro
 		return func(*http.Request) (string, bool, error) { return uuid.NewString(), false, nil }
 	}
 	return func(req *http.Request) (string, bool, error) {
+		// NewKey has made this request itself: asked about it, it would make one more, without an end.
 		if inflight.From(req.Context()).Names(c) {
 			return "", false, errNamesItself
 		}
 		work := inflight.NewNaming(req.Context(), c)
 		defer work.End()
 		made, err := newKey(req.WithContext(work.Context(req.Context())))
+		// The body could not be read: the caller is told so, and not of a fault of the key.
 		if err != nil && made.Unread {
 			err = request.UnreadKey{Cause: err}
 		}
@@ -279,7 +281,7 @@ func makeKey(c *Config) func(*http.Request) (key string, business bool, err erro
 var errNamesItself = errors.New("NewKey makes a request through its client, which needs a key of its own")
 
 // keeping returns the times for which this client's records keep their answer, key and text after their end. window is that of the operation's
-// profile, the time for which the server knows a key.
+// profile, the time for which the server knows a key: no key or text goes within it. Nor does a key go before EnqueueMaxAge, since an enqueued next try may be sent until then.
 func (c *Config) keeping(window time.Duration) intent.Keeping {
 	return intent.Keeping{Answer: c.KeepAnswer, Key: c.KeepKey, Text: c.KeepText}.Within(window, c.EnqueueMaxAge)
 }
@@ -314,6 +316,7 @@ func (c *Config) journals(method string) bool { return slices.Contains(c.Methods
 // server is then asked again.
 func (c *Config) keepAnswer(rec *persist.Record, a *persist.Answer) {
 	a.Header = c.reader.Secrets.KeptHeader(a.Header)
+	// Else both have the same rules, and the line above has applied them.
 	if c.KeepHeader != nil || request.NamesSecrets(rec) {
 		a.Header = request.KeptBy(rec, a.Header)
 	}

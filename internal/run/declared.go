@@ -67,9 +67,11 @@ func (s *declarations) declares(req *http.Request, p *profile.Profile) (operatio
 		if operation, made = s.askOperation(req); operation {
 			return true, made, false
 		}
+	// A POST or PATCH, without those that only read, such as a query of GraphQL.
 	case keyed && request.Writes(cfg.reader.Bodies.Shown(req)):
 		return true, nil, true
 	}
+	// randomKeys: there is no NewKey. MayMake: a key not made of business data may not go into a body, where it would make another request of each repeat.
 	if keyed || cfg.randomKeys || !cfg.listsMethod(method) || !cfg.reader.Keys.MayMake(p) {
 		return false, nil, false
 	}

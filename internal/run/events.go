@@ -177,8 +177,8 @@ func tellEnqueued(ctx context.Context, cfg *Config, op *preparedRequest, call ui
 	}
 }
 
-// tellDelivered reports to Config.Observe that Config.OnResult was called with the result in rec; err is what OnResult returned, nil for
-// success.
+// tellDelivered reports to Config.Observe that Config.OnResult was called with the result in rec; err is the error of OnResult, nil for success. No call belongs to
+// the event: it has no number (0) and no times (unasked).
 func tellDelivered(ctx context.Context, cfg *Config, rec *persist.Record, err error) {
 	kind := EventDelivered
 	if err != nil {
@@ -197,7 +197,7 @@ var actEvents = map[string]EventKind{"settle": EventSettled, "abandon": EventAba
 	redriveName: EventRedriven, unsettleName: EventReopened}
 
 // eventOf returns an event about the operation of rec, for Config.Observe. Resumed is true in it: callers that have begun the operation
-// themselves reset that. took has the times so far.
+// themselves reset that. call is the number of the call, 0 if the event is of no call; took has the times so far.
 func eventOf(kind EventKind, rec *persist.Record, call uint64, took *stopwatch) *Event {
 	e := &Event{}
 	setEvent(e, kind, rec, call, took)
@@ -212,8 +212,8 @@ func setEvent(e *Event, kind EventKind, rec *persist.Record, call uint64, took *
 	}
 }
 
-// blocked tells Config.Observe of err: a pass cannot go on with rec because of it. With an empty rec, err is the
-// journal's. It returns also if Config.Observe crashes.
+// blocked tells Config.Observe of err: a pass cannot go on with rec because of it. With an empty rec, err is the journal's. No call belongs to the event: it has no
+// number (0) and no times (unasked). It returns also if Config.Observe crashes.
 func blocked(ctx context.Context, c *Config, rec *persist.Record, err error) {
 	e := eventOf(EventBlocked, rec, 0, &unasked)
 	e.Err = err

@@ -44,13 +44,14 @@ func (f *feeder) feed() {
 }
 
 // list hands the records of the query to the workers, and calls failed with each error but those told by Run itself (silent): of all records together that this
-// client cannot read or act on. The listing goes on after an error. list returns false if the pass was broken off. A listed record is not leased: the run reads
-// it again, and its adoption fails if another process was faster.
+// client cannot read or act on. The listing goes on after an error. A record is left out if its origin takes no connections, and another operation tries it
+// (tryNow). list returns false if the pass was broken off. A listed record is not leased: the run reads it again, and its adoption fails if another process was
+// faster.
 func (f *feeder) list(query persist.Query, failed func(error)) bool {
 	p := f.pass
 	for rec, err := range p.c.cfg.Journal.List(p.draining, query) {
 		switch {
-		case err != nil && p.silent && unread(err): // likewise
+		case err != nil && p.silent && unread(err): // Run tells of all of them together
 		case err != nil:
 			failed(err)
 		case p.silent && p.lacks(&rec): // Run tells of all of them together

@@ -74,9 +74,9 @@ func settleFound(t *task, said Resolution) (Resolution, error) {
 	return said, t.engine.writer.change(ctx, &t.rec, func() error { return resolve(ctx, t.engine, t.rec, said) })
 }
 
-// answeredWith returns the key of another operation at the same place of the API, in the same account, whose
-// answer is the object with this id; empty if there is none. It reads all ended operations of the account at this
-// origin: few operations are found so.
+// answeredWith returns the key of another operation at the same place of the API, in the same account, whose answer is the object with this id; empty if there
+// is none. Another method or path is another place, where the same id may be another object. It reads all ended operations of the account at this origin: few
+// operations are found so.
 func answeredWith(ctx context.Context, t *task, id string) (key string, err error) {
 	ended := persist.Query{Account: request.Base(t.rec.Account), Origin: t.rec.Origin, States: []persist.State{persist.StateConfirmed, persist.StateSettled}}
 	for rec, err := range t.journal.List(ctx, ended) {

@@ -55,7 +55,7 @@ func (g gate) lacksClaimed(rec *persist.Record) acts.Lack {
 func (g gate) lacksFor(rec *persist.Record, known bool, act acts.Asking) acts.Lack {
 	has := g.has(rec.Origin, act)
 	has.Profile, has.Omitted = has.Profile || known, strings.Join(rec.Omitted, ", ")
-	// The clear part of a sealed record has neither carrier nor recipe.
+	// The clear part of a sealed record has neither carrier nor recipe. Newer: a later version has frozen a value here that is unknown to this one.
 	if rec.Carrier != persist.CarrierSealed {
 		if err := request.Newer(rec); err != nil {
 			has.Unknown = err.Error()

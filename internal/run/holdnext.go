@@ -20,7 +20,7 @@ import (
 // intent.WaitsForErased decides. One that a call or a process runs at this moment is not held. Errors: the journal's; after an error the API sends the event again.
 func (j eventJournal) holdNext(ctx context.Context, old *persist.Record, evidence *persist.Evidence) error {
 	e := j.c.engine
-	// The keys of later generations follow from the key: no record has to name them.
+	// The keys of later generations follow from the key: no record has to name them. All are looked at (false): a caller may know of the end, and have counted on.
 	for _, key := range intent.GenerationsAbove(old.Key, false) {
 		next, err := e.places.Before(ctx, old, key)
 		switch {

@@ -131,6 +131,7 @@ func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 	}
 	defer leave()
 	note := chosen.Note
+	// It checks the length of the note; the effect is there only since check asks for one.
 	if err := (Resolution{Note: note, Effect: persist.EffectAbsent}).check(&c.cfg); err != nil {
 		return c.wrong(ctx, "abandon", key, chosen, err)
 	}

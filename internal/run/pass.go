@@ -110,7 +110,7 @@ func (p *pass) end() {
 }
 
 // tryNow reports whether a pass may send to the record's origin now. In a Run (silent), an origin that takes no connections is tried by one
-// operation at a time; true reserves that try for rec. A Resume tries any: its caller asked for it now.
+// operation at a time; true reserves that try for rec. A Resume tries any: its caller asked for it now. A held record always passes: it is not sent.
 func (p *pass) tryNow(rec *persist.Record) bool {
 	return !p.silent || rec.State != persist.StatePending ||
 		p.c.engine.origins.Try(rec.Origin, rec.ID, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)

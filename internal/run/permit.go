@@ -59,9 +59,9 @@ func (p *permit) Admit(ctx context.Context, hop bool) error {
 	return err
 }
 
-// limit waits for the limiter of the record's origin; nil: one request may go out. It first uses permissions left from before: an earlier wait (turn), or
-// requests let out beside another (ahead). The limiter counts each call, so none is wasted. An error of it before the first attempt (refused) is returned
-// again. errLimited: the limiter takes long, and p.turn is the wait, still in progress.
+// limit waits for the limiter of the record's origin; nil: one request may go out. It first uses permissions left from before: an earlier wait (turn), or requests let
+// out beside another (ahead). The limiter counts each call, so none is wasted. An error of it before the first attempt (refused) is returned again; only in a Run with
+// shares for each origin (fair) the limiter is asked anew. errLimited: the limiter takes long, and p.turn is the wait, still in progress.
 func (p *permit) limit(ctx context.Context) error {
 	if p.task.cfg.Limiter == nil {
 		return nil

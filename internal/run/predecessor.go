@@ -157,9 +157,10 @@ func findOlder(ctx context.Context, places place.Places, o *older) (persist.Reco
 // stoppedBy returns the reason why an earlier try of the same operation forbids this send, such as an effect that is still possible; nil if it allows it. old is the
 // record of that try, and o says how it leads to the operation that is asked about. Errors: the journal's.
 func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older) (cause, err error) {
-	// A replacement that has led to this very operation stops nobody.
+	// A replacement that has led to this very operation stops nobody (led).
 	led, err := b.ledTo(ctx, old, o.path)
 	op, next := operation.OpOf(old, 0), intent.SuccessorOf(old, o.begun, o.seq, o.Named, o.unbegun, led)
+	// A decline frees only an operation that is begun after it; of one begun before, the program did not know it.
 	next.Declined = (o.unbegun || next.AtOnce) && b.isDecline(ctx, old)
 	switch {
 	case err != nil:

@@ -45,6 +45,7 @@ func (c *refusedCredentials) name(t *task, req *http.Request) string {
 func credentialsOf(t *task, req *http.Request, secret []byte) (digests []persist.Credential) {
 	_ = t.visiting(func() error {
 		reader := request.Reader{Secrets: t.cfg.reader.Secrets}
+		// Without facts of a call (Given): only the owner of the request is read here, by its credentials.
 		named := reader.Named(req, t.prof, request.Given{})
 		digests = named.Owner.Credentials(secret)
 		return nil
@@ -60,8 +61,8 @@ func sameCredentials(t *task, a, b *http.Request) bool {
 }
 
 // heldBack returns errCredentialsRefused if the run waits, since the API has refused the credentials of its request to another operation. Only credentials of
-// Config.Authorize count (signed), at the first send of an attempt (begun is zero). After nil the request must be sent: in a pause, this run tries them. The
-// request of a redirect is part of such a try.
+// Config.Authorize count (signed), at the first send of an attempt (begun is zero), of an operation that waits for others (a Run's). all.None: no credentials
+// are in a pause. After nil the request must be sent: in a pause, this run tries them. The request of a redirect is part of such a try.
 func (r *requests) heldBack(req *http.Request) error {
 	t := r.task
 	all := &t.engine.refused
@@ -83,6 +84,7 @@ func (r *requests) noteCredentials(sent *wire.Result) {
 		return
 	}
 	refused := operation.RefusesCredentials(sent.Answer.Head.StatusCode)
+	// No credentials are in a pause, so that there is none to end.
 	if !refused && all.None() {
 		return
 	}

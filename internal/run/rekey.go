@@ -74,7 +74,7 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	if err != nil {
 		return err
 	}
-	// The part shared with Redrive.
+	// The part shared with Redrive. false: it is allowed also if a caller was told of the old one's end.
 	replaces := successor{k.engine, k.ctx, rekeyName, acts.Rekeys, false}
 	if err := k.mark(replaces, &old, &next); err != nil {
 		return err
@@ -268,8 +268,8 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	return k.journalAbsent(held, reason)
 }
 
-// mayLook returns an error if an unfinished operation must not be held for a lookup. proves: the lookup of its
-// profile proves an absence.
+// mayLook returns an error if an unfinished operation must not be held for a lookup. proves: the lookup of its profile proves an absence. It goes out with the
+// client's own credentials (false in lacks). A lack is told last: the state of the record says more.
 func (k rekey) mayLook(old *persist.Record, prof *profile.Profile, proves bool) error {
 	missing := k.lacks(k.call, old, prof, false).Err()
 	op := operation.OpOf(old, 0)

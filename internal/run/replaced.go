@@ -27,6 +27,7 @@ type replacement struct {
 func (u *unbegun) replacement(ctx context.Context, rec *persist.Record) (last replacement, replaced bool, err error) {
 	op, at := operation.OpOf(rec, 0), rec
 	for links := 0; at.ReplacedBy != "" && !at.Erased && at.Sealed() == nil; links++ {
+		// The empty Op stands for an operation of unknown end: an effect is possible.
 		if links == intent.IntentMax { // a call with the key of that one is told of those after it
 			return last, intent.IsReplacedBy(&op, &operation.Op{}), nil
 		}

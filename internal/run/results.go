@@ -151,6 +151,7 @@ func (d *deliveries) end(id persist.ID, failed bool, now time.Time, most time.Du
 		delete(d.known, id)
 		return
 	}
+	// 20 bounds the shift: more would overflow.
 	of.next = now.Add(min(resultPauseMin<<min(of.failures, 20), max(most, resultPauseMin)))
 	of.failures++
 }
@@ -320,7 +321,7 @@ func (o *owedResults) takeResult(ctx context.Context, rec *persist.Record, d tim
 
 // releaseResult ends a delivery: the state handed over is marked, if it was delivered. If the record is owed all
 // the same, since it has changed or the delivery has failed, other processes may take it now, or after
-// resultPauseMin. An error leaves it postponed until rec.OwedFrom.
+// resultPauseMin. It tries three times, since others may change the record. An error leaves it postponed until rec.OwedFrom.
 func (o *owedResults) releaseResult(ctx context.Context, rec *persist.Record, delivered bool) {
 	if delivered && o.markDelivered(ctx, rec.ID, rec.Revision) {
 		return

@@ -45,7 +45,7 @@ func (p *Policy) pauses() persist.Pauses {
 	return own
 }
 
-// fill sets the default of each zero field. Errors name the field.
+// fill sets the default of each zero field. A default gives way to a field that the user has set: it does not contradict it. Errors name the field.
 func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MaxAttempts", &p.MaxAttempts, defaultMaxAttempts)
 	positive(&err, "Retry.MaxInFlight", &p.MaxInFlight, p.MaxAttempts)

@@ -134,7 +134,7 @@ func (r *runner) afterFailure() time.Duration {
 	return failedPause(r.failures)
 }
 
-// failedPause returns the pause after a number of failures in a row. failures is 1 or more.
+// failedPause returns the pause after a number of failures in a row. failures is 1 or more; 10 bounds the shift, and pauseMax is reached before.
 func failedPause(failures int) time.Duration {
 	return min(failedPauseMin<<min(failures-1, 10), pauseMax)
 }

@@ -90,7 +90,8 @@ func (s *streamed) waits(context.Context, *http.Response, error) (again bool, er
 func (s *streamed) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return s.wait }
 
 // next chooses the wait before the next attempt of a request that is no operation, at least a nanosecond. An idempotent method has attempts of its own
-// (SafeAttempts). It returns false if there is none: the policy allows no other attempt, it would fail alike, or the body cannot be read again.
+// (SafeAttempts). It returns false if there is none: the policy allows no other attempt, it would fail alike (fatal), or the body cannot be read again. No key
+// protects the request, so no window bounds it: WindowEnd is set past all attempts.
 func (s *streamed) next() bool {
 	// Made late: most requests never wait.
 	if s.schedule == nil {

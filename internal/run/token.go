@@ -29,8 +29,8 @@ type tokens struct {
 	token string // the server's, fetched or kept from an earlier run; empty: none
 }
 
-// fetchToken asks the API, or Config.Token, for the token that the send needs, as the step FetchToken, and keeps it in memory. Each try counts as an
-// attempt without a send. The step KeepToken writes the token into the journal.
+// fetchToken asks the API, or Config.Token, for the token that the send needs, as the step FetchToken, and keeps it in memory. The drive hears whether there is one,
+// and whether another try may help (TokenFetched). Each try counts as an attempt without a send. The step KeepToken writes the token into the journal.
 func (k *tokens) fetchToken() {
 	t := k.task
 	if k.token != "" { // it had one when its limiter took long

@@ -41,9 +41,9 @@ func (t *toldMarks) noteResult(ctx context.Context, id persist.ID, res *result) 
 	return t.noteJoined(ctx, id, res.owed)
 }
 
-// noteJoined does the work of note for a caller that has joined the run of a pass. It reads the record itself, again after a change by others,
-// amendTries times at most. A record that is gone needs no note. It returns the revision with the result to deliver: owed, or the one that the note
-// has made of it.
+// noteJoined does the work of note for a caller that has joined the run of a pass. It reads the record itself, again after a change by others, amendTries times
+// at most. A record that is gone needs no note. After any other error the caller gets none of the result: the journal may not know of it. It returns the
+// revision with the result to deliver: owed, or the one that the note has made of it.
 func (t *toldMarks) noteJoined(ctx context.Context, id persist.ID, owed uint64) (uint64, error) {
 	for tries := 1; ; tries++ {
 		rec, err := t.journal.Get(ctx, id)

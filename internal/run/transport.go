@@ -24,7 +24,8 @@ func (c *Client) Transport() RoundTripper { return RoundTripper{c} }
 // BeginsOperations marks this type, and does nothing. New refuses a Transport with this method, since such a Transport begins operations itself.
 func (RoundTripper) BeginsOperations() {}
 
-// RoundTrip sends req as an operation, if it is declared one, else as net/http does. The caller sees plain HTTP (true).
+// RoundTrip sends req as an operation, if it is declared one, else as net/http does. The caller sees plain HTTP (true). For a call that cannot begin, do makes
+// the error.
 func (t RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req == nil || unusable(req.Context(), t.c) != nil {
 		return t.c.do(roundTripName, req, keySource{}, true)
@@ -57,7 +58,8 @@ func (t RoundTripper) through(req, asked *http.Request, operate func(declaration
 	return t.pass(req, d.req.WithContext(req.Context())) // its body was read
 }
 
-// keyLeft reports whether a request, made by net/http from a redirect, has a key possibly taken over from an operation.
+// keyLeft reports whether a request, made by net/http from a redirect, has a key possibly taken over from an operation: a request before it was no read, or is
+// not known. A chain of reads alone began with no operation.
 func (t RoundTripper) keyLeft(req *http.Request) bool {
 	if len(withoutKey(req, t.c.cfg.profiles().at(req.URL)).Header) == len(req.Header) {
 		return false

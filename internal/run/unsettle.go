@@ -26,6 +26,7 @@ func (c *Client) Unsettle(ctx context.Context, key, reason string, chosen Chosen
 		return was, c.wrong(ctx, unsettleName, key, chosen, cause)
 	}
 	err = c.inPlace(ctx, unsettleName, key, chosen, func(call callers, id persist.ID) error {
+		// false: it is allowed also if a caller was told of the end.
 		u := unsettle{successor{c.engine, call.Values(), unsettleName, acts.Unsettles, false}, reason}
 		was, err = u.do(id, &chosen)
 		return err

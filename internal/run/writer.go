@@ -60,6 +60,7 @@ func (w *writer) begin(ctx context.Context, rec persist.Record) (existing persis
 	switch {
 	case err == nil:
 		w.notes.Shown(rec.ID)
+		// Else the call that begins it tells its callers the end, and stops no other call.
 		if !w.alike.RunsUndoubted(&rec) { // begun by a Rekey
 			w.alike.Doubted(&rec)
 		}
@@ -89,8 +90,8 @@ func (w *writer) giveBack(ctx context.Context, rec persist.Record, again time.Ti
 	w.logUnreleased(ctx, &rec, w.release(ctx, rec, again))
 }
 
-// release gives up the lease of a claimed record, as giveBack does, and returns the journal's error. again is the next due time, zero for that of before. It
-// does not end with ctx.
+// release gives up the lease of a claimed record, as giveBack does, and returns the journal's error. again is the next due time, zero for that of before.
+// Without a lease of this client, or after the operation's end, there is nothing to give up. It does not end with ctx.
 func (w *writer) release(ctx context.Context, rec persist.Record, again time.Time) error {
 	if rec.LeaseOwner != w.holder.owner || rec.State.Final() {
 		return nil
@@ -128,8 +129,8 @@ func (w *writer) change(ctx context.Context, rec *persist.Record, write func() e
 }
 
 // rewrite does the work of change, without a note for the leases. It first gives rec the latest revision that the leases know. After an error other than a
-// changed or missing record, no mark of a claim counts any more (Unwritten). If heeds is true, write takes account of an event's evidence: then a record with
-// new evidence is written, too.
+// changed or missing record, no mark of a claim counts any more (Unwritten): such a mark lets a send go without a write of its own. If heeds is true, write
+// takes account of an event's evidence: then a record with new evidence is written, too.
 func (w *writer) rewrite(ctx context.Context, rec *persist.Record, heeds bool, write func() error) error {
 	w.holder.leases.Latest(rec)
 	err := write()
