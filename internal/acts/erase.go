@@ -23,7 +23,7 @@ type Erasing struct {
 // MayErase returns the reason against an Erase. The record is needed while anything may still be sent, asked for or told: while the operation is pending or
 // held, its end is unreported or not delivered, a send may be on its way, or the window of its key or the time of its answer is not over. It is also needed
 // while an operation that replaces it is not final, or may yet begin, since that one has the same request (unless this record's own request is gone: then
-// nothing can begin by it). An erased record cannot be erased again. (Invariant 57.)
+// nothing can begin by it). An erased record of the same intent is in nobody's way, and is left as it is. (Invariant 57.)
 func (e Erasing) MayErase(o *operation.Op) Refusal {
 	switch {
 	case o.Erased:

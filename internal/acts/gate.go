@@ -33,7 +33,7 @@ type Asking struct {
 }
 
 // AskingOfPass returns the act of a pass (Resume or Run) on an operation in this state, for the check of the client's means: it sends a pending one, and asks
-// Config.Reconcile about a held one. (Invariant 35.)
+// Config.Reconcile about a held one. The question needs no credentials of this client: it counts as one that brings its own (Brought). (Invariant 35.)
 func AskingOfPass(state persist.State) Asking { return Asking{Brought: state == persist.StateHeld} }
 
 // For returns the means of a client for an act: its own, and those not needed by the act. Early: a look before the functions of the Config are asked; their

@@ -186,8 +186,8 @@ func onlyObject(object map[string]any) (only any) {
 	return only
 }
 
-// compare compares the values of a request with those of a resource at the API, each pair in same. All must be equal for FindingSame. One that
-// differs gives FindingOther, and one that is missing or not comparable FindingUnclear. why is as in ByReference.
+// compare compares the values of a request with those of a resource at the API, each pair in same. All must be equal for FindingSame. One that differs gives
+// FindingOther, and one that is missing or not comparable FindingUnclear, also after one that differs: then nothing is proved. why is as in ByReference.
 func compare(same []profile.Same, request func(pointer string) any, resource any) (finding Finding, why string) {
 	if len(same) == 0 {
 		return FindingUnclear, "the profile names no values to compare"

@@ -29,6 +29,7 @@ func Wait(hints []profile.Hint, a Answer, now time.Time) time.Duration {
 		for _, value := range values {
 			value = strings.TrimSpace(value)
 			longest = max(longest, wholeNumber(value, unit))
+			// Of seconds alone: a header of milliseconds has no date.
 			if unit == time.Second {
 				longest = max(longest, untilDate(value, now))
 			}

@@ -66,7 +66,8 @@ func IsSuccessor(old, next *persist.Record) bool {
 	return next.Replaces == old.Key && SameBytes(old, next)
 }
 
-// IsLinked reports whether one of two records, of the same request, names the other. (Invariant 57.)
+// IsLinked reports whether b, found under a key that a names, is the operation meant: it names a in its turn, and has the same request. The name in a alone is
+// no proof: another account may have the key, too. (Invariant 57.)
 func IsLinked(a, b *persist.Record) bool {
 	return (b.Replaces == a.Key || b.ReplacedBy == a.Key) && SameBytes(a, b)
 }

@@ -13,9 +13,10 @@ import (
 // ever, and a negative time no longer than the answer.
 type Keeping struct{ Answer, Key, Text time.Duration }
 
-// Within returns the times of a new operation; k has those of its client's Config. No key and no text goes within the window: the API still knows the key. Nor
-// does a key go before waits, the time for the first send of an enqueued operation: a later generation of the key may have been begun beside the operation. It
-// waits no longer, and finds the end of this one before its first send. (Invariants 1, 34 and 54.)
+// Within returns the times of a new operation; k has those of its client's Config. An Answer of zero is kept for the window, and without a window for no time
+// (-1). No key and no text goes within the window: the API still knows the key. Nor does a key go before waits, the time for the first send of an enqueued
+// operation: a later generation of the key may have been begun beside the operation. It waits no longer, and finds the end of this one before its first send.
+// (Invariants 1, 34 and 54.)
 func (k Keeping) Within(window, waits time.Duration) Keeping {
 	k.Answer = cmp.Or(k.Answer, window, -1)
 	k.Key, k.Text = noLess(k.Key, k.Answer, max(window, waits)), noLess(k.Text, k.Answer, window)

@@ -51,7 +51,7 @@ func OtherScope(mine []persist.Scope, rec *persist.Record) bool {
 
 // Place returns the account under which an operation of these scopes is begun: base, unless a record of its key with another scope has it. beside holds the
 // records of its key in base and in the places inside it. Each further place names, in its account, the scopes that both the operation and the records before
-// it count. (Invariant 38.)
+// it count. A round names one scope more, so that there are no more rounds than scopes, and one. (Invariant 38.)
 func Place(base string, mine []persist.Scope, beside []persist.Record) string {
 	at, named := base, make([]bool, len(mine))
 	for range len(mine) + 1 {
@@ -92,7 +92,8 @@ func placeInside(base string, mine []persist.Scope, named []bool) string {
 }
 
 // MayTakePlace reports whether an operation may be begun under the account at, chosen by Place. Not beside a record of its key under base that will be
-// forgotten: after that, the same operation would be begun once more under base. With a record at that place already, nothing is begun. (Invariant 38.)
+// forgotten (its KeepKey is not zero, for ever): after that, the same operation would be begun once more under base. With a record at that place already,
+// nothing is begun. (Invariant 38.)
 func MayTakePlace(at, base string, beside []persist.Record) bool {
 	forgotten := false
 	for i := range beside {

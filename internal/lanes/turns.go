@@ -106,7 +106,7 @@ func (t *turns) maySend(at *sends) bool {
 }
 
 // wakeNext wakes one waiting operation with the right to send, of the origin with the fewest sending ones. Each end of
-// a send lets one other begin, so one is enough. The caller holds mu.
+// a send lets one other begin, so one is enough. waiting counts those not woken yet. The caller holds mu.
 func (t *turns) wakeNext() {
 	var next *sends
 	for _, at := range t.of {
@@ -120,7 +120,7 @@ func (t *turns) wakeNext() {
 	}
 }
 
-// wakeAll wakes all operations that wait in Enter for their turn to send. The caller holds mu.
+// wakeAll wakes all operations that wait in Enter for their turn to send. One that has to wait on counts itself in waiting again. The caller holds mu.
 func (t *turns) wakeAll() {
 	for _, at := range t.of {
 		at.waiting = 0

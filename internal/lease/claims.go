@@ -82,8 +82,8 @@ func (c *claims) Drop(id persist.ID) {
 	}
 }
 
-// Touched implements Claims. A call says so at its begin and before its end. For an earlier claim, or one under way meanwhile,
-// it is not known then whether the call has sent the operation, or has changed its record.
+// Touched implements Claims. A call says so at its begin and before its end. For an earlier claim, or one under way meanwhile, it is not known then whether the
+// call has sent the operation, or has changed its record: their marks (maybe sent, written by the claim) allow no send of it any more.
 func (c *claims) Touched(id persist.ID) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()

@@ -136,8 +136,8 @@ const syncTries = 3
 
 var errClockSet = errors.New("the clock of this machine was set again and again while the journal told its time")
 
-// Notice asks the journal for the time, as Sync does, but only if this process's clock was set since the last reading, or the machine has slept. It
-// is called after a wait, before a record is judged.
+// Notice asks the journal for the time, as Sync does, but only if this process's clock was set since the last reading, or the machine has slept, or there was no
+// reading yet. It is called after a wait, before a record is judged.
 func (c *Clock) Notice(ctx context.Context, host *Host) error {
 	if last := c.reading(); !last.shown.IsZero() && c.steady(last) {
 		return nil

@@ -30,7 +30,7 @@ func (g Given) AsksFirst(inDoubt bool) bool {
 	return g.AskFirst && !g.AskedAgain && (g.Doubted || inDoubt)
 }
 
-// beginSend decides the first step toward a send: the way to a token if the server hands out the key, else Check, a look at clock and lease. (Invariant 7.)
+// beginSend decides the first step toward a send: the way to a token if the server hands out the key, else Check, a look at clock and lease, then Send. (Invariant 7.)
 func (d *attempting) beginSend() {
 	if WantsToken(&d.op) {
 		d.step = CheckToken
@@ -59,7 +59,8 @@ func (d *attempting) judgeFirst(v classify.Verdict, sent Sent, halted bool) {
 }
 
 // Checked takes the result of the step Check or CheckToken, a look at clock and lease just before a request. sure: the journal told the time, now, and the lease is this
-// client's. A bar to the send ends the series of attempts with its reason; else the send, or d.after, follows. (Invariants 7, 8, 10 and 35.)
+// client's. A bar to the send ends the series of attempts with its reason; else the send follows, or an attempt without it (d.after, an unclear lookup). (Invariants 7, 8, 10
+// and 35.)
 func (d *attempting) Checked(sure bool, now time.Time) {
 	if d.step == CheckToken {
 		d.step = FetchToken

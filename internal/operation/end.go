@@ -203,7 +203,7 @@ func (d *ending) OtherFound(found bool) {
 	switch {
 	case !found:
 		d.fail(None, why)
-	case d.op.MaybeSent || why == IsRefused: // by the new begin
+	case d.op.MaybeSent || why == IsRefused: // by the new begin: the reason of before would deny that
 		d.fail(Unclear)
 	default:
 		d.fail(Unclear, why)

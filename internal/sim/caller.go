@@ -113,8 +113,8 @@ func (o *order) key() oncehttp.Key {
 	return oncehttp.NewScope("order").Key("u", ref).Generation(o.gen)
 }
 
-// client returns the client of this process (l, one run of the program) through which the order's caller calls: that of its account. With Pairs each account
-// has two, and the second ones follow all the first ones.
+// client returns the client of this process (l, one run of the program) through which the order's caller calls: that of its account. With Pairs each account has
+// two, and the second ones follow all the first ones: all calls of one try (o.id<<8|o.gen) use the same.
 func (o *order) client(l *life) *oncehttp.Client {
 	if l.w.plan.Setting.Pairs && l.w.dice.chance(0.5, "which of two", o.id<<8|o.gen) {
 		return l.clients[slices.Index(l.clients, l.of(o.account))+l.w.plan.Setting.clients()]

@@ -59,7 +59,7 @@ func journalOf(l *life, shared bool) persist.Journal {
 	return h
 }
 
-// DueTimes implements [persist.DueTimes]. Times are by the clock of the process.
+// DueTimes implements [persist.DueTimes]. Times are by the clock of the process. heed: after an error of unknown effect an operator reopens the journal.
 func (h timedHandle) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if h.step("due") {
 		return nil, errDead
@@ -72,8 +72,8 @@ func (h timedHandle) DueTimes(ctx context.Context, q persist.Query) ([]persist.D
 	return all, h.life.heed(err)
 }
 
-// Begin implements [persist.Journal] for one process of the simulation, which may be killed just before it or after it. The model, which checks all
-// results, learns of each created record.
+// Begin implements [persist.Journal] for one process of the simulation, which may be killed just before it or after it. The model, which checks all results,
+// learns of each created record. heed: after an error of unknown effect an operator reopens the journal.
 func (h *handle) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if h.step("begin") {
 		return persist.Record{}, false, errDead
@@ -89,7 +89,8 @@ func (h *handle) Begin(ctx context.Context, rec persist.Record) (persist.Record,
 	return h.out(standing), created, h.life.heed(err)
 }
 
-// Update implements [persist.Journal]. The process may die before it or after it. The model learns of each change.
+// Update implements [persist.Journal]. The process may die before it or after it. The model learns of each change. heed: after an error of unknown effect an
+// operator reopens the journal.
 func (h *handle) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if h.step("update") {
 		return persist.Record{}, errDead
@@ -176,6 +177,7 @@ func (h *handle) step(what string) bool {
 }
 
 // around makes a call of the journal, f, between two steps (what names them): if the process dies at one of them, the error is errDead, and f has run or not.
+// heed: after an error of unknown effect an operator reopens the journal.
 func (h *handle) around(what string, f func() error) error {
 	if h.step(what) {
 		return errDead
@@ -248,7 +250,8 @@ func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q
 	return claimed, later(now, h.clock), err
 }
 
-// Now implements [persist.Claimer]. The journal's time is right. The process's own clock may be wrong, so Now shows it the time by that clock.
+// Now implements [persist.Claimer]. The journal's time is right. The process's own clock may be wrong, so Now shows it the time by that clock. heed: after an
+// error of unknown effect an operator reopens the journal.
 func (h sharedHandle) Now(ctx context.Context) (time.Time, error) {
 	if h.step("now") {
 		return time.Time{}, errDead
@@ -257,7 +260,8 @@ func (h sharedHandle) Now(ctx context.Context) (time.Time, error) {
 	return later(now, h.clock), h.life.heed(err)
 }
 
-// Renew implements [persist.Claimer]. The process may die before it reaches the journal. now is by the clock of the process.
+// Renew implements [persist.Claimer]. The process may die before it reaches the journal. now is by the clock of the process. heed: after an error of unknown
+// effect an operator reopens the journal.
 func (h sharedHandle) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
 	if h.step("renew") {
 		return nil, time.Time{}, errDead

@@ -36,8 +36,9 @@ func (m *moves) calls(w *World, p int) {
 	m.callWithoutKey(w, p)
 }
 
-// callWithoutKey adds the states after a Do without a key by client p. It begins under a key without a record, if no record under another key stops it (like),
-// and this process knows of no lost Begin (noted) that may bring one. Nothing is added once the client's caller has an answer: it wants nothing more.
+// callWithoutKey adds the states after a Do without a key by client p. It begins under a key without a record, if no record under another key stops it (like), and
+// this process knows of no lost Begin (noted, Coming) that may bring one. A record does not stop it while a call of its own process drives that one with no doubt
+// before (Undoubted): that call tells the end. Nothing is added once the client's caller has an answer: it wants nothing more.
 func (m *moves) callWithoutKey(w *World, p int) {
 	s := m.slice
 	if w.Intents[p].Done {
@@ -63,8 +64,8 @@ func (m *moves) callWithoutKey(w *World, p int) {
 	}
 }
 
-// call adds the states after a call of client p under key t (one of the two keys of the model): a Do with the key, or a pass over an existing operation. In a
-// slice (one searched setting) with Enqueued, an Enqueue begins each operation.
+// call adds the states after a call of client p under key t (one of the two keys of the model): a Do with the key, or a pass over an existing operation. The Do
+// comes without facts of its own (the empty Given). In a slice (one searched setting) with Enqueued, an Enqueue begins each operation.
 func (m *moves) call(w *World, p, t int) {
 	s, k := m.slice, &w.Ops[t]
 	if !k.Rec.Exists {
@@ -80,8 +81,9 @@ func (m *moves) call(w *World, p, t int) {
 }
 
 // open adds the states after a Do of client p that finds the existing operation of key t: package operation decides how the call reacts. g is the call's
-// knowledge. A client that cannot compare (CannotTell) knows nothing of a request begun by the other one. "No effect" is noted as told (tell), unless the
-// operation goes on under another key (Dead): callers are not free then.
+// knowledge. A client that cannot compare (CannotTell) knows nothing of a request begun by the other one. An end that the server would not give again (Stored) is
+// flushed before it is told: a crash must not lose it. "No effect" is noted as told (tell), unless the operation goes on under another key (Dead): callers are not
+// free then.
 func (m *moves) open(w *World, p, t int, g operation.Given) {
 	s, k := m.slice, &w.Ops[t]
 	if m.openSkipped(w, p, t) {
@@ -251,7 +253,7 @@ func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 }
 
 // prove adds the move in which process p settles operation t as happened, by the evidence of an event and without a drive; and the same with a failure of the
-// journal, before or after the write. pass: a pass does it, and no call.
+// journal, before or after the write. pass: a pass does it, and no call. Of OwedFrom only the presence of a time counts in the model.
 func (m *moves) prove(w World, p, t int, pass bool) {
 	s, from, rec := m.slice, w, *w.Ops[t].Rec
 	rec.Op = plain(acts.Settled(rec.Op, persist.EffectHappened, 0))
@@ -286,8 +288,8 @@ func (m *moves) askAgain(w *World, p, t int) {
 	m.add(w, to, Event{By: int8(p), On: int8(t), Did: AsksAgain})
 }
 
-// tell notes in the state w that a caller is told that the operation of key t stands so. The rules then check later
-// events against that.
+// tell notes in the state w that a caller is told that the operation of key t stands so: it is paid, refused, or free for another key. With an answer the
+// caller's intent is done: it wants nothing more. The rules then check later events against that.
 func tell(w *World, t int, s operation.Standing) {
 	k := &w.Ops[t]
 	switch s.Effect() {

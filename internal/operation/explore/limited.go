@@ -68,7 +68,8 @@ func (p *Proc) left(moved bool) Proc {
 	return Proc{State: State{Left: true, On: p.On, Caller: true, Plain: p.Plain, Created: p.Created, Stale: p.Stale || moved}}
 }
 
-// left adds the states of client p with a call that has left its operation to others, for a wait for the rate limiter: it goes on, or is given up.
+// left adds the states of client p with a call that has left its operation to others, for a wait for the rate limiter: it goes on, or is given up. To go on is
+// no further call: Calls gets one more, since open and begin count one.
 func (m *moves) left(w *World, p int) {
 	proc := &w.Procs[p]
 	t, created := int(proc.On), proc.Created && !proc.Stale

@@ -80,7 +80,7 @@ func (m *moves) step(w *World, p int) {
 }
 
 // check adds the states after the look at the own record and its neighbours. Stale: the record has changed since it was read; Lost: the lease is over. Then it may
-// find that the lease is gone.
+// find that the lease is gone. An operation that a person has begun in the place of the other key's (Replaces) is stopped if that one may take effect.
 func (x *ways) check() {
 	m, p := x.moves, x.p
 	proc, now := &x.w.Procs[p], m.slice.now(x.w)
@@ -165,8 +165,8 @@ func (x *ways) keepToken() {
 	}
 }
 
-// token returns the number of the server's key with which the client sends: the one it has just fetched, else the
-// recorded one; 0 if the server hands out none.
+// token returns the number of the server's key with which the client sends: the one it has just fetched, else the recorded one (the map stands for a condition);
+// 0 if the server hands out none.
 func (x *ways) token() int8 {
 	if x.slice.Token {
 		return x.w.Procs[x.p].Token + map[bool]int8{true: x.w.Ops[x.t].Rec.Token}[x.w.Procs[x.p].Token == 0]
@@ -175,7 +175,8 @@ func (x *ways) token() int8 {
 }
 
 // send adds the results of the step Send: the server's reactions, a lost request or answer, and a client that must not send. A lost request may arrive later
-// (Flying). SentWith keeps the token of the first send, plus one. Lost answers that leave the same state are added once (met).
+// (Flying). SentWith keeps the token of the first send, plus one. Error has one number for each 500: equal errors are counted. Lost answers that leave the same
+// state are added once (met).
 func (x *ways) send() {
 	s, w, proc := x.slice, x.w, &x.w.Procs[x.p]
 	unsent := classify.Verdict{Kind: classify.KindNotSent}

@@ -183,7 +183,8 @@ func Usual() operation.Client {
 	}
 }
 
-// newWorld returns the first state of each history: no record, and nothing done.
+// newWorld returns the first state of each history: no record, and nothing done. With Skips a caller was told of no effect under the first key before (GoesOn),
+// and may begin the second; but not if begins may fail (BeginFail), since that call is then a part of the history.
 func (s *Slice) newWorld() World {
 	none := s.rec(Rec{})
 	w := World{Left: s.Bounds, Ops: [2]Track{{Rec: none, Disk: none}, {Rec: none, Disk: none}}}
@@ -329,7 +330,7 @@ func (w *World) driven(t int) bool {
 	return false
 }
 
-// noted reports whether a process knows of a lost Begin under key t: its record may appear, and be sent, yet.
+// noted reports whether a process knows of a lost Begin under key t: its record may appear, and be sent, yet. After a window nobody would send it any more.
 func (s *Slice) noted(w *World, t, process int) bool {
 	k := &w.Ops[t]
 	return k.Noted[process] && s.Times[w.Time]-s.Times[k.NotedAt[process]] <= window
