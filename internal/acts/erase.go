@@ -44,7 +44,8 @@ func (e Erasing) MayErase(o *operation.Op) Refusal {
 	return MayAct
 }
 
-// ErasableFrom returns the later of two ends: of the key's window at the API, and of the answer's time for replay. (Invariant 57.)
+// ErasableFrom returns the later of two ends: of the key's window at the API, and of the answer's time for replay, unless a sweep has taken the answer already.
+// (Invariant 57.)
 func (e Erasing) ErasableFrom(o *operation.Op) time.Time {
 	var from time.Time
 	if !o.FirstSent.IsZero() {

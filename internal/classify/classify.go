@@ -133,8 +133,9 @@ func Classify(p *profile.Profile, a Answer, f Facts) Verdict {
 	return v
 }
 
-// byMatchers returns the verdict of the first of the profile's matchers met by the answer, else the verdict of its status. It is unknown if a matcher needs a
-// body that was not read whole. A mismatch (the key belongs to another request) is held for a person if an earlier send may have had an effect.
+// byMatchers returns the verdict of the first of the profile's matchers met by the answer, else the verdict of its status. It is unknown if a matcher needs a body that
+// was not read whole. Mismatch: the key belongs to another request; held for a person if an earlier send may have had an effect. Poisoned: the key can never succeed,
+// and the outcome is not told. BusinessConflict: a final answer, in spite of its status.
 func (r *reader) byMatchers(p *profile.Profile) Verdict {
 	for _, row := range []struct {
 		list []profile.Matcher
@@ -202,9 +203,9 @@ func (r *reader) isSuccessElsewhere(p *profile.Profile) bool {
 	return told && r.answer.SameOrigin && len(p.Verdicts) == 0 && !r.isUnaskedPage(p)
 }
 
-// obeyShouldRetry applies the profile's should-retry header to v. The header may stop or allow another attempt; it never makes an unknown outcome known. A
-// "yes" counts only if the answer has no flaw. A missing header is a "no" only where the profile says so, and for an error of the API's own. A "no" beside a
-// 5xx holds the operation: the API keeps this error. stop is true if the server said no.
+// obeyShouldRetry applies the profile's should-retry header to v. The header may stop or allow another attempt; it never makes an unknown outcome known. A verdict that
+// is held, or is said of the key itself, stays as it is. A "yes" counts only if the answer has no flaw. A missing header is a "no" only where the profile says so, and
+// for an error of the API's own. A "no" beside a 5xx holds the operation: the API keeps this error. stop is true if the server said no.
 func (r *reader) obeyShouldRetry(p *profile.Profile, v *Verdict) (stop bool) {
 	if p.ShouldRetry.Header == "" || r.answer.Status < 400 || v.AlreadyDone || v.Kind == KindMismatch || v.Hold {
 		return false

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// isCut reports whether a 2xx lacks its end: its content coding ends early, or its JSON does. If only the end of the connection ends the body, two
-// more bodies count as cut: XML with an open element, and an empty body declared as JSON or XML.
+// isCut reports whether a 2xx lacks its end: its content coding ends early, or its JSON does. If only the end of the connection ends the body (it is not Framed
+// by a length or in chunks), two more bodies count as cut: XML with an open element, and an empty body declared as JSON or XML.
 func isCut(a *Answer) bool {
 	kind := a.Header.Get("Content-Type")
 	switch {

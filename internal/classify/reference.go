@@ -23,10 +23,10 @@ const (
 	FindingRefused                // exactly one has, it is the requested one, and it says that it was refused
 )
 
-// ByReference returns the finding from the answer to a lookup by p's Reference. asked returns the values in the request's
-// body by their pointers. Nothing is proved if a value to be compared is missing on either side, or if a 404 may come
-// from something in front of the API. A resource that the profile's verdicts read as anything but a success or a refusal does not tell, either.
-// why says in words what stands against FindingSame, for FindingUnclear and FindingOther; it holds pointers, and no values.
+// ByReference returns the finding from the answer to a lookup by p's Reference. asked returns the values in the request's body by their pointers. Nothing is
+// proved if a value to be compared is missing on either side, or if a 404 may come from something in front of the API. An API with a List says "none" by an
+// empty one, and never by a 404. A resource that the profile's verdicts read as anything but a success or a refusal does not tell, either. why says in words
+// what stands against FindingSame, for FindingUnclear and FindingOther; it holds pointers, and no values.
 func ByReference(p *profile.Profile, asked func(pointer string) any, a Answer) (finding Finding, why string) {
 	ref, r := p.Reference, reader{answer: content{Answer: a}}
 	switch {

@@ -59,8 +59,7 @@ func (d *attempting) judgeFirst(v classify.Verdict, sent Sent, halted bool) {
 }
 
 // Checked takes the result of the step Check or CheckToken, a look at clock and lease just before a request. sure: the journal told the time, now, and the lease is this
-// client's. A bar to the send ends the series of attempts with its reason; else the send follows, or an attempt without it (d.after, an unclear lookup). (Invariants 7, 8, 10
-// and 35.)
+// client's. A bar to the send ends the series of attempts with its reason; else the send follows, or (d.after) an attempt without it. (Invariants 7, 8, 10 and 35.)
 func (d *attempting) Checked(sure bool, now time.Time) {
 	if d.step == CheckToken {
 		d.step = FetchToken
@@ -121,8 +120,8 @@ func (d *attempting) halt(why Stop, fallback Proof) {
 	d.skip(fallback)
 }
 
-// skip ends the attempts before another send, unless fallback.Again. fallback is the proof then, unless an earlier answer is final: that one counts. (Invariant
-// 24.)
+// skip ends the attempts before another send, unless fallback.Again. fallback is the proof then, unless an earlier answer is final: that one counts. An unsent attempt is
+// added, to learn that; after a refused one, "unsent" would not be true. (Invariant 24.)
 func (d *attempting) skip(fallback Proof) {
 	known, earlierCounts := d.history.Add(classify.Verdict{Kind: classify.KindNotSent})
 	if known.Kind == classify.KindFinal {

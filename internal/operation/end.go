@@ -31,7 +31,7 @@ type ending struct {
 }
 
 // conclude decides the last write after the last attempt, by the proof of all attempts: an end, a mismatch (the server has the key for another request), a withdrawal (no
-// effect, by proof), or an unfinished record for a later pass. (Invariants 2, 4 and 24.)
+// effect, by proof), or an unfinished record for a later pass, also after a mismatch in doubt (Hold). (Invariants 2, 4 and 24.)
 func (d *ending) conclude() {
 	switch {
 	case d.given.AskedAgain:
@@ -63,7 +63,7 @@ func (d *ending) concludeRepeat() {
 }
 
 // failRepeat ends a second request for the answer of a confirmed operation, which did not bring it, with the error "the answer is gone". standing is the operation's, as
-// recorded; Unclear if the flush failed. (Invariants 9 and 14.)
+// recorded; Unclear if the flush failed. The latest answer is not shown: it is not the operation's. (Invariants 9 and 14.)
 func (d *ending) failRepeat(standing Standing) {
 	d.fail(standing, AnswerGone)
 	d.report.Unreported, d.report.MayShow = d.op.Unreported, false

@@ -98,8 +98,8 @@ func NotesTold(rec *persist.Record) bool {
 	return !rec.Told && (rec.State == persist.StateSettled || StandingOf(rec) == Refused)
 }
 
-// openFinal returns the reaction of a call with the same request to an operation that has ended. A refusal that an event of the API contradicts is not handed out: its
-// caller might go on under a new key. (Invariants 1, 4, 9 and 56.)
+// openFinal returns the reaction of a call with the same request to an operation that has ended. A refusal that an event of the API contradicts is not handed out: its caller
+// might go on under a new key. A settlement may have no answer (Status 0). (Invariants 1, 4, 9 and 56.)
 func openFinal(o *Op) Opening {
 	whole := o.Answered && !o.Dropped
 	if o.Standing == Refused && o.Witnessed {
@@ -139,8 +139,8 @@ const (
 	IsProven             // it is not driven: its evidence settles it as happened
 )
 
-// Adopt returns the write before an existing operation is sent, or the reason not to send it. claimed: this client's claim (the take-over of a due record) has marked it
-// as maybe sent already. (Invariants 7, 8 and 56.)
+// Adopt returns the write before an existing operation is sent, or the reason not to send it. claimed: this client's claim (the take-over of a due record) has marked it as
+// maybe sent already. Only a first send can be too late (IsLate). (Invariants 7, 8 and 56.)
 func Adopt(o *Op, now time.Time, claimed bool) Mark {
 	switch {
 	case o.EndsByEvidence():
@@ -197,9 +197,9 @@ const (
 	WillBeSent
 )
 
-// ProspectOf returns what a pass will do with an unfinished operation: send it, hold or settle it, or wait for something. It is for a client with usual time limits;
-// the window of another client may be over sooner. A pass calls it first; Adopt and the drive then decide by the same functions. (Invariants 8, 28, 31, 49, 51 and
-// 56.)
+// ProspectOf returns what a pass will do with an unfinished operation: send it, hold or settle it, or wait for something. It is for a client with usual time limits; the
+// window of another client may be over sooner. A record marked as maybe sent is in doubt (true). A pass calls it first; Adopt and the drive then decide by the same
+// functions. (Invariants 8, 28, 31, 49, 51 and 56.)
 func ProspectOf(o *Op, now time.Time) Prospect {
 	switch {
 	case o.State == persist.StateHeld && o.IsActedOn():

@@ -47,8 +47,8 @@ func (p *Phase) FlushesFirst() bool {
 	return p.State.Final() && p.Standing.Effect() != persist.EffectHappened
 }
 
-// EndsByEvidence reports whether an unfinished operation is settled as happened, and not sent: an event of the API proves its effect. An undo under way comes first.
-// (Invariant 56.)
+// EndsByEvidence reports whether an unfinished operation is settled as happened, and not sent: an event of the API proves its effect. An undo under way comes first: it may
+// take that effect back. (Invariant 56.)
 func (p *Phase) EndsByEvidence() bool {
 	return p.Witnessed && !p.State.Final() && p.Hold != persist.HoldUndo
 }

@@ -33,7 +33,7 @@ func PromiseOf(o *Op, now time.Time) Promise {
 }
 
 // Promised returns the operation after an Enqueue, or as a Redrive begins it (the next try of a refused one): a send is promised, and its first send starts before that
-// time. A hold ends. (Invariants 18 and 54.)
+// time. A hold ends, and the answer kept for it goes. (Invariants 18 and 54.)
 func (o Op) Promised(before time.Time) Op {
 	o.Enqueued, o.SendBefore = true, before
 	if o.State == persist.StateHeld {

@@ -3,7 +3,7 @@ package operation
 import "time"
 
 // UsualMargin returns the margin at the end of a window. Clients with usual time limits make no new send in it. A client with longer time limits stops before the margin;
-// others can still send the operation then. (Invariant 43.)
+// others can still send the operation then. It is half of a short window at most. (Invariant 43.)
 func UsualMargin(window time.Duration) time.Duration {
 	return min(usualAttempt+min(usualSkew, window/10), window/2)
 }
@@ -83,8 +83,8 @@ const (
 	isBeforeFirst     // the clock stands before its first send
 )
 
-// barTo returns the reason against a send now, by operation and clock alone; isFree: none, isOverHere: this client's own time limits alone. inDoubt: an attempt may
-// have had an effect. (Invariants 8, 43, 49 and 51.)
+// barTo returns the reason against a send now, by operation and clock alone; isFree: none, isOverHere: this client's own time limits alone. inDoubt: an attempt may have had
+// an effect; without a key (Protected), one more send could have a second. (Invariants 8, 43, 49 and 51.)
 func (c *Client) barTo(o *Op, inDoubt bool, now time.Time) bar {
 	switch clock := c.ClockOf(o, now); {
 	case !inDoubt && o.TooOld(now):

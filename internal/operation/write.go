@@ -99,8 +99,8 @@ func (d *closing) Standing() Standing {
 	return Unclear
 }
 
-// MayAnswerFirst reports whether callers may have the answer before it is written (Config allows it: Late). If this process dies in between, the same key finds it again
-// at the server. (Invariant 30.)
+// MayAnswerFirst reports whether callers may have the answer before it is written (Config allows it: Late). If this process dies in between, the same key finds it again at
+// the server. A pass has no caller who waits, and an end that must be flushed is told after that. (Invariant 30.)
 func (d *closing) MayAnswerFirst(now time.Time) bool {
 	return d.step == Write && d.given.Late && !d.given.Pass && !d.mustFlush(now)
 }
@@ -176,8 +176,8 @@ const ResultGrace = time.Minute
 
 // OwedAs returns Record.OwedFrom for the write of a state: from then on, any process hands the state to OnResult; zero: none does. grace is the time for the writer to
 // deliver it first, to its caller or its own OnResult. Each end and each new hold is owed, also if a client without OnResult writes it; the same hold again is owed as
-// before. The state before may be under delivery until o.OwedFrom (persist.SharedResults): this one comes after it, and a pending record keeps a later time for that.
-// (Invariant 53.)
+// before. The state before may be under delivery until o.OwedFrom (persist.SharedResults): this one comes after it, and a pending record keeps a later time for that. Without
+// o.Results nobody asked for results, and none is owed. (Invariant 53.)
 func OwedAs(o *Op, state persist.State, hold persist.HoldReason, grace time.Duration, now time.Time) time.Time {
 	from := now.Round(0).Add(grace)
 	switch {
@@ -223,8 +223,8 @@ func (d draft) change() Change {
 	return c
 }
 
-// changeOpen fills c for an operation that stays unfinished: held, or pending with the time of its next attempt. If its call goes on with it later, c bounds its first
-// send, too. (Invariants 7, 8, 24 and 43.)
+// changeOpen fills c for an operation that stays unfinished: held, or pending with the time of its next attempt. If its call goes on with it later, c bounds its first send,
+// too. Aside: this client leaves it alone for a while, or no longer. (Invariants 7, 8, 24 and 43.)
 func (d draft) changeOpen(c *Change) {
 	c.State = persist.StatePending
 	c.Unmark = d.write == LeaveUnsent || !d.history.InDoubt() && d.proof.Kind == ProvesExpiry // nothing was ever sent, and now it may not be

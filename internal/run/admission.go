@@ -55,6 +55,7 @@ func (b *admission) checkUnassigned(ctx context.Context, name string, op *prepar
 	if err == nil && !found {
 		return nil
 	}
+	// The error must say as much to a caller that has left by now.
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		return b.unbegun.errorOfPlace(ctx, name, op, err)

@@ -30,8 +30,9 @@ type alone struct {
 	n     int           // how many operations were given back
 }
 
-// note notes that n claimed operations of a group were released, since this client cannot act on them. A group is the operations of one account,
-// origin and needs. Its pause doubles each time, from failedPauseMin to pauseMax. If there are aloneMax groups, any other one is forgotten.
+// note notes that n claimed operations of a group were released, since this client cannot act on them. A group is the operations of one account, origin and
+// needs. Its pause doubles each time, from failedPauseMin to pauseMax; the largest n so far is kept, up to aloneBatchMax. If there are aloneMax groups, any
+// other one is forgotten.
 func (l *leftAlone) note(g group, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -72,6 +72,7 @@ func assign(ctx context.Context, e *engine, name string, id persist.ID, account 
 	}
 	// An identical request without a key must find it at its new place.
 	e.alike.Assigned(&assigned)
+	// It may be due, for a client of its account.
 	e.wakeAll()
 	return nil
 }

@@ -78,7 +78,8 @@ func (c *Client) Capture(ctx context.Context, key string, call func(*Capturing) 
 	return t.out, nil
 }
 
-// run calls call, the function of a Capture. Requests after its end, or after its panic, are not captured any more.
+// run calls call, the function of a Capture. Requests after its end, or after its panic, are not captured any more. While it runs, a Close that waits in vain can
+// name it (captureGuest).
 func (t *Capturing) run(call func(*Capturing) error) error {
 	t.c.visits.begin(captureGuest)
 	defer func() {

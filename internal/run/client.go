@@ -44,6 +44,7 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, newError("new", nothing(""), err, ErrConfig)
 	}
+	// After fill, since fill looks at NewKey as the user gave it.
 	countNewKey(&cfg, v)
 	cfg.Transport = counted(cfg.Transport, v)
 	// One for all clients of the journal in this process: the first of them makes it.
@@ -283,6 +284,7 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		default:
 			c.visits.stay(doVisit)
 			go func() {
+				// At once, since the stack of a new goroutine would grow in steps, and each step copies it.
 				growStack()
 				c.start(caller.Call(), name, op)
 			}()

@@ -217,9 +217,9 @@ func (c *Client) shutdown(ctx context.Context, name string) error {
 	return c.wait(ctx, name)
 }
 
-// wait waits for the end of the client, and returns its error; if ctx ends before, the cause of ctx. A function of the user that still runs after AttemptTimeout and
-// closeGrace is ErrStillRunning; other work has a second AttemptTimeout. Until the leases are closed (renewed), their renewal counts as such work. The end then goes
-// on without a caller, and a later shutdown may wait for it. name is the call's, for errors.
+// wait waits for the end of the client, and returns its error; if ctx ends before, the cause of ctx. An end that is there counts more than an ended ctx. A function
+// of the user that still runs after AttemptTimeout and closeGrace is ErrStillRunning; other work has a second AttemptTimeout. Until the leases are closed (renewed),
+// their renewal counts as such work. The end then goes on without a caller, and a later shutdown may wait for it. name is the call's, for errors.
 func (e *ends) wait(ctx context.Context, name string) error {
 	timeout := e.cfg.Retry.AttemptTimeout
 	late := time.NewTimer(time.Until(e.closing.Add(timeout + closeGrace)))

@@ -180,6 +180,7 @@ func (c *Config) fill() error {
 	case isNil(c.Journal):
 		return fmt.Errorf("the Journal is a nil %T; open it first", c.Journal)
 	}
+	// Before the defaults: it looks at the times as they were given.
 	units := checkUnits(c)
 	if err := cmp.Or(fillBounds(c), checkBounds(c), units); err != nil {
 		return err
@@ -204,7 +205,8 @@ func (c *Config) fill() error {
 	return checkConfig(c)
 }
 
-// fillBounds sets the default of each bound that is zero. Errors name the field.
+// fillBounds sets the default of each bound that is zero. An origin may have all workers but an eighth: one slow origin leaves some to the others. Errors name the
+// field.
 func fillBounds(c *Config) error {
 	err := c.Retry.fill()
 	positive(&err, "MaxRequestBytes", &c.MaxRequestBytes, defaultMaxRequestBytes)

@@ -140,7 +140,7 @@ func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-// hasLast reports whether Last, the error of the last attempt, says something that Cause does not.
+// hasLast reports whether Last, the error of the last attempt, says something that Cause does not. If each of them matches the other, they are one error.
 func (e *Error) hasLast() bool {
 	return e.Last != nil && !(errors.Is(e.Last, e.Cause) && errors.Is(e.Cause, e.Last))
 }

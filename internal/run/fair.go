@@ -156,8 +156,9 @@ const (
 	askPauseBusy = 4 // if it knows of something due
 )
 
-// until returns the time left until the journal may be asked again for origins with due operations; zero: it may be asked now. The pause is
-// a multiple of the time of the last such question, so that the questions take a small share of the journal's time.
+// until returns the time left until the journal may be asked again for origins with due operations; zero: it may be asked now. The pause is a multiple of the
+// time of the last such question, so that the questions take a small share of the journal's time. While origins of the last answer have more to do, the pause
+// is longer (askPauseBusy).
 func (d *dueOrigins) until() time.Duration {
 	pause := askPause * d.took
 	if len(d.due) > 0 {
@@ -210,6 +211,7 @@ func (f *fairFeeder) claimShares(known *dueOrigins) (wait time.Duration, err err
 	} else if !known.next.IsZero() {
 		wait = min(wait, known.next.Sub(e.now()))
 	}
+	// Shares for all origins with something due, or at work here.
 	p.lanes.Divide(len(known.due) + p.lanes.Active(known.due))
 	var claimed []*persist.Record
 	for origin := range known.due { // in random order, so that each is first at times

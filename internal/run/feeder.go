@@ -144,6 +144,7 @@ func (f *feeder) claimGroup(j persist.Claimer, g group) {
 			p.failed(err)
 			return
 		}
+		// now is the journal's time during the claim.
 		e.clock.Learn(p.ctx, p.c.engine.host, now, before)
 		taken := len(batch)
 		passed, busy := f.handOut(e.claims.Claimed(batch, nil, time.Time{}), left)

@@ -46,8 +46,9 @@ func (h *holder) sentElsewhere(rec *persist.Record) bool {
 	return !rec.State.Final() && h.journalShared && h.leasedElsewhere(rec)
 }
 
-// endingOf returns the facts by which acts.Ending decides whether a person may end the operation: whether another process has the lease, whether a
-// lease of another one ended by itself, and the time. absent is the person's claim that there was no effect. Moved is set by the caller.
+// endingOf returns the facts by which acts.Ending decides whether a person may end the operation: whether another process has the lease, whether the last lease
+// was another one's (then it has ended by itself, unless Leased), and the time. absent is the person's claim that there was no effect. Moved is set by the
+// caller.
 func (h *holder) endingOf(rec *persist.Record, absent bool) acts.Ending {
 	return acts.Ending{
 		Leased: h.leasedElsewhere(rec), Over: rec.LeaseOwner != "" && rec.LeaseOwner != h.owner, Absent: absent, Now: h.clock.Earliest(),

@@ -116,8 +116,7 @@ func redirectError(a *wire.Answer) error {
 	return fmt.Errorf("answered %d, which leads to %s", a.Head.StatusCode, where)
 }
 
-// seen returns an answer in the form for package classify. An answer without a Location counts as of the same
-// origin.
+// seen returns an answer in the form for package classify. An answer without a Location counts as of the same origin. Unread: its body could not be decoded.
 func seen(a *wire.Answer) classify.Answer {
 	location := a.Head.Header.Get("Location")
 	return classify.Answer{

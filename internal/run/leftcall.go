@@ -36,7 +36,8 @@ func (l *leftRecord) same(rec *persist.Record) bool {
 // leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation leased. Then it gives the operation back as it
 // was before the call, or as never sent, and returns the result of a call that waits without it: another process may send it meanwhile. If it returns nil, the
 // run goes on: the limiter has let it send, or the limiter's error is kept for the first send. In Admit, leaves lets a long wait end with errLimited; only a
-// run with returns may give its operation back.
+// run with returns may give its operation back. A run of a pass waits elsewhere (mayBegin), and one that asks for an answer again (AskedAgain) has no lease to
+// give up.
 func (r *run) leaveLimited() *result {
 	t := &r.task
 	if t.given.Pass || !r.permit.returns || t.cfg.Limiter == nil || t.given.AskedAgain {
@@ -198,6 +199,7 @@ func (r *run) letGo(listed *persist.Record) {
 	ctx := t.call.Values()
 	err := t.lastChange(ctx, &t.rec, func() error {
 		rec := t.givenBack(*listed)
+		// Without leases, release has nothing to do: it gives up a lease alone.
 		if !t.engine.journalShared {
 			_, err := t.journal.Update(ctx, rec)
 			return err

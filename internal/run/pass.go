@@ -67,6 +67,7 @@ func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 		p.drain(ErrClosed)
 	}
 	stop := context.AfterFunc(c.draining, func() { p.drain(ErrClosed) })
+	// Look reads where other clients send with Authorize, and HoldListed tells them where this one does.
 	clockErr := cmp.Or(c.engine.clock.Sync(ctx, c.engine.host), c.cfg.authorized.Look(ctx), c.cfg.authorized.HoldListed(ctx))
 	p.query = persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}, DueBy: c.engine.now()}
 	if c.cfg.Reconcile != nil {

@@ -182,7 +182,7 @@ func (d *ending) meanwhile() operation.Meanwhile {
 }
 
 // changed returns the record with the last change of the run, as package operation has decided it, without a lease. The caller writes it.
-// t.rec stays as it is, so that a second try of the write begins with the same.
+// t.rec stays as it is, so that a second try of the write begins with the same. In any other case of c.Answer the record keeps the answer that it has.
 func (d *ending) changed(c *operation.Change, now time.Time) persist.Record {
 	rec := d.task.rec
 	rec.State, rec.HoldReason, rec.Attempts, rec.Sends = c.State, c.Hold, c.Attempts, c.Sends
@@ -270,6 +270,7 @@ func (d *ending) error(report *operation.Report) *Error {
 		e.Outcome = t.known()
 	}
 	op := operation.OpOf(&t.rec, 0)
+	// A hold for its caller ends once a call with the key goes on: the error says so.
 	e.Said.goesOn = op.IsForCaller()
 	e.Attempts, e.Sends, e.Last = t.drive.Spent().Attempts, t.given.Spent.Sends+t.sends(), d.replies.last.Err
 	e.Answer = d.replies.answerForRecord(t.engine.now().Round(0))

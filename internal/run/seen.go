@@ -11,8 +11,9 @@ import (
 
 // This file binds a person's act to the record seen by the person.
 
-// looking returns a function that prepares a record for a person's look at it. LeaseOwner becomes this client's name if a call of this process runs
-// the operation, and empty if a lease has ended. The record must have been read before: a run that begins later counts up Drives.
+// looking returns a function that prepares a record for a person's look at it. LeaseOwner becomes this client's name if a call of this process runs the
+// operation, and empty if a lease has ended; without the journal's time (known is false) a lease stays as it is. The record must have been read before: a run
+// that begins later counts up Drives.
 func looking(ctx context.Context, e *engine) func(*persist.Record) {
 	known := e.clock.Sync(ctx, e.host) == nil
 	return func(rec *persist.Record) {

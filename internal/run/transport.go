@@ -177,6 +177,7 @@ func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt
 			return out, sanitized(err)
 		}
 	}
+	// The user in a URL is a credential, as for net/http.
 	request.BasicAuth(out, req.URL.User)
 	err := p.authorize(out, req)
 	if !request.Safe(request.Method(req)) {

@@ -141,6 +141,7 @@ func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, inFli
 // began another operation in its place, which took effect or may. So it is if the journal fails, or does not take the note that a caller is
 // told of the end.
 func (u *unbegun) subjectOfRecord(ctx context.Context, id persist.ID, rec *persist.Record) subject {
+	// The record is there: the note of a lost begin, if there is one, ends.
 	u.notes.Shown(id)
 	by, replaced, err := u.replacement(ctx, rec)
 	switch {

@@ -111,9 +111,9 @@ func (p *pendings) unserved(ctx context.Context) ([]unserved, error) {
 	return all, nil
 }
 
-// add adds the operations selected by the query to all, if this client cannot act on them, and returns it.
-// It counts up to unservedCountMax for each need, so a count may be too low. Operations run by a call of this
-// process are left out. Errors: the journal's.
+// add adds the operations selected by the query to all, if this client cannot act on them, and returns it. It counts up to unservedCountMax for each need, so a
+// count may be too low. A full count ends the listing only where all of it lacks the same (query.Needs). Operations run by a call of this process are left out.
+// Errors: the journal's.
 func (p *pendings) add(ctx context.Context, all []unserved, query persist.Query) ([]unserved, error) {
 	looked := 0
 	for rec, err := range p.cfg.Journal.List(ctx, query) {

@@ -51,6 +51,7 @@ func (t *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case t.bug == BugHeadIsEnough, t.bug == BugDropOnCancel:
 		resp.Body = &faultyBody{resp.Body, t.bug, req.Context()}
 		if t.bug == BugHeadIsEnough {
+			// Else the length would show that the body was cut.
 			resp.ContentLength = -1
 		}
 	}

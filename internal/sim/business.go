@@ -10,7 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// ServeHTTP is the work of the simulated API, behind the mock server: it pays, or declines. It runs once for each key unknown to the server.
+// ServeHTTP is the work of the simulated API, behind the mock server: it pays, or declines. It runs once for each key unknown to the server. pad, up to 600
+// bytes and the same for a reference, makes some answers too large for a journal that keeps few bytes.
 func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		w.find(rw, r)

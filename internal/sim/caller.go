@@ -96,6 +96,7 @@ func (w *world) newOrder(s Step) *order {
 	m := w.model
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// Two orders of one account with one reference would count as one.
 	if m.orders[o.want] != nil {
 		o.ref = "i" + strconv.Itoa(s.ID)
 	}

@@ -117,8 +117,8 @@ func (d *disk) finish(ctx context.Context, rec persist.Record, durable bool) err
 	})
 }
 
-// Forget implements [persist.Journal]. The record is seen until its removal is
-// durable.
+// Forget implements [persist.Journal]. The record is seen until its removal is durable: only then the journal in memory forgets it, so that a stale one is
+// refused here.
 func (d *disk) Forget(ctx context.Context, rec persist.Record) error {
 	return d.write(rec.ID, true, func() (*change, error) {
 		standing, err := d.mem.Get(ctx, rec.ID)

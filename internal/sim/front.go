@@ -28,7 +28,8 @@ func pages() []page {
 }
 
 // front answers some sends with a page of a proxy in front of the API, before or after the API has had a copy of the send; none once the faults have stopped
-// (calm). handled: resp or err is the result; otherwise the send goes on to the API.
+// (calm). The client has the event of a connection then (pretend), since an answer without one is impossible. handled: resp or err is the result; otherwise the
+// send goes on to the API.
 func (n *network) front(s *send) (resp *http.Response, err error, handled bool) {
 	w := n.w
 	if w.calm.Load() || !w.dice.chance(w.plan.Setting.Pages, "page "+s.id.Account+s.id.Key, s.nth) {

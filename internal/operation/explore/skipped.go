@@ -20,8 +20,9 @@ func (m *moves) mayBeginNext(w *World, p int) bool {
 	return !first.Exists || !intent.Successor{Unbegun: true}.IsStoppedBy(&old)
 }
 
-// oldStands lets a drive of the next generation look at the operation of the first key before the send. It writes a placeholder under an unused first key, and
-// stops the drive if the first operation forbids the send. It returns false if this look decided the next move: then the drive must not go on with its check.
+// oldStands lets a drive of the next generation look at the operation of the first key before the send. It writes a placeholder under an unused first key, and stops
+// the drive if the first operation forbids the send. It returns false if this look decided the next move: then the drive must not go on with its check.
+// WantsPlaceholder reads no more than the state and the acts of a record (at).
 func (x *ways) oldStands() bool {
 	k, first := &x.w.Ops[1], x.w.Ops[0].Rec
 	if !x.slice.Skips || x.t == 0 || x.asksAgain() {

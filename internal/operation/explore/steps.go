@@ -337,8 +337,8 @@ func (x *ways) write() {
 	}
 }
 
-// isDueTooLate reports whether an unfinished record is due only after the time for its sends is over. No pass would use
-// that time: an error of the decisions.
+// isDueTooLate reports whether an unfinished record is due only after the time for its sends is over. No pass would use that time: an error of the decisions. A
+// millisecond after the end is allowed: the pass at that time holds the record.
 func isDueTooLate(d *operation.Drive, c *operation.Change) bool {
 	op := d.Op()
 	until := op.SendBefore
