@@ -174,6 +174,7 @@ func (r *reader) byStatus(p *profile.Profile) Verdict {
 		return Verdict{Kind: KindRefused, Again: true}
 	case slices.Contains(p.NotActed.Stop, status):
 		return Verdict{Kind: KindRefused}
+	// By the draft of the key's header: an earlier send with the key is at work.
 	case status == http.StatusConflict:
 		return Verdict{Kind: KindInFlight, Again: true}
 	case status >= 400 && status < 500 && !isOpen(status):

@@ -68,6 +68,7 @@ func xmlEndsEarly(text []byte) bool {
 		case errors.Is(err, io.EOF):
 			return true
 		case err != nil:
+			// Package xml has no error value for it.
 			return strings.Contains(err.Error(), "unexpected EOF")
 		}
 	}

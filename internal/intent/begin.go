@@ -163,12 +163,14 @@ func (k AtKey) Says() Saying {
 	switch {
 	case k.Strange && (k.Running || found):
 		return SaysAnothers
+	// A call of this process has it, or has given its answer before the record.
 	case k.Unended || k.Running:
 		return SaysBusy
 	case k.Glance == SeesOpen && k.Keyless && k.Leased:
 		return SaysBusyElsewhere
 	case found:
 		return SaysRecord
+	// The journal did not say, or a lost begin may still show.
 	case k.Glance != SeesNone || k.MayAppear:
 		return SaysUnclear
 	}

@@ -147,9 +147,9 @@ func (c *Client) Prepare(req *http.Request, key string) (persist.Record, error) 
 	return *op.rec, nil
 }
 
-// prepare reads a request to be enqueued, and closes its body. name is the call's name, for errors. Nothing is
-// written: the record of the result is begun by enqueue, or by the caller of Client.Prepare in a transaction of
-// its own. The time for the first send counts from here.
+// prepare reads a request to be enqueued, and closes its body. It must have a key (chosen: none is made), and the call itself sends nothing (queued). name is the
+// call's name, for errors. Nothing is written: the record of the result is begun by enqueue, or by the caller of Client.Prepare in a transaction of its own. The
+// time for the first send counts from here.
 func prepare(c *Client, name string, req *http.Request, key string) (*preparedRequest, error) {
 	if err := checkCall(context.Background(), c, name, key); err != nil {
 		if req != nil {

@@ -21,6 +21,7 @@ func placehold(ctx context.Context, t *task, key string) (met bool, err error) {
 	base, now := request.Base(t.rec.Account), t.engine.now().Round(0)
 	for range placesMax {
 		id := persist.ID{Account: base, Key: key}
+		// Its place may be inside the account, by the headers of the request that select an account of the API.
 		if len(t.rec.Scopes) > 0 {
 			beside, err := t.engine.places.Of(ctx, id)
 			if err != nil {
@@ -34,6 +35,7 @@ func placehold(ctx context.Context, t *task, key string) (met bool, err error) {
 			return false, err
 		case !created && intent.OtherScope(t.rec.Scopes, &rec): // it has taken the place since
 			continue
+		// An operation was begun here: it may still take effect.
 		case !created && !intent.IsSkipped(&rec):
 			return true, nil
 		case rec.State.Final():

@@ -317,6 +317,7 @@ func (d *ending) noteUnowed(w operation.Writing, written *persist.Record, err er
 	if w == operation.LeaveOpen || w == operation.LeaveUnsent {
 		state = t.rec.State
 	}
+	// Results: the client that began it asked for its result.
 	if err == nil && w != operation.Forget && state != persist.StatePending && t.given.Pass && t.cfg.OnResult != nil && !t.rec.Results {
 		t.engine.unowed.note(t.rec.Key)
 	}

@@ -135,6 +135,7 @@ func (x existing) refuseOpening(op *preparedRequest, says operation.Opening, by 
 	case operation.SaysHappened:
 		return x.refuseSame(nil, ErrSettled, ErrAnswerGone)
 	default:
+		// It has ended in another way, named by the error: mismatched, abandoned, or settled as absent.
 		return x.refuseSame(nil, whyFinal(rec))
 	}
 }

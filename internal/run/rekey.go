@@ -31,6 +31,7 @@ func (c *Client) Rekey(ctx context.Context, key, newKey string, reason string, c
 		cause := fmt.Errorf("a reason of %d bytes, want 1 to %d", len(reason), persist.NoteBytesMax)
 		return c.wrong(ctx, name, key, chosen, cause)
 	}
+	// true: a Rekey rests on the word that nothing happened.
 	if acts.LacksLook(acts.BeginAnew, true, chosen.Seen != nil) {
 		return c.wrong(ctx, name, key, chosen, errUnseen)
 	}

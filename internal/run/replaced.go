@@ -92,6 +92,7 @@ func inPlaceOf(ctx context.Context, u *unbegun, at *persist.Record) (next persis
 // may have moved it. Errors: the journal's.
 func (u *unbegun) leftNothing(ctx context.Context, at *persist.Record) (bool, error) {
 	op := operation.OpOf(at, 0)
+	// The best case first: if it does not hold, no read is needed.
 	if !intent.LeftNothing(&op, false, false) {
 		return false, nil
 	}

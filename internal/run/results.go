@@ -244,6 +244,7 @@ func (d *delivering) start(ctx context.Context, id persist.ID, own uint64) bool 
 	}
 	d.waited += time.Since(began)
 	if ctx.Err() != nil || d.draining.Err() != nil {
+		// It has not failed (false): nothing was tried, and no pause follows.
 		e.shared.results.end(id, false, e.now(), 0)
 		return false
 	}

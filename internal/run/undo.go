@@ -69,8 +69,8 @@ func undone(status int, note string) string {
 	return text
 }
 
-// askToUndo asks up to lookupTries times, as long as there is no answer but a 5xx. To undo twice is to undo once.
-// The caller drains the result.
+// askToUndo asks up to lookupTries times, as long as there is no answer but a 5xx. To undo twice is to undo once. A fatal error, and the end of ctx, end it, too:
+// no other try can help. The caller drains the result.
 func askToUndo(ctx context.Context, r *requests, ask persist.Record, target *url.URL) (sent wire.Result) {
 	sender := r.lookup(ask)
 	for range lookupTries {

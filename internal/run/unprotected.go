@@ -71,6 +71,7 @@ func (n *notices) tellPassing(req *http.Request) {
 	}
 	keyed := req.Context().Value(inflight.RequestKey{}) != nil
 	unused := request.UnusedKeyHeader(req, n.cfg.profiles().at(req.URL))
+	// Without any key, only a POST or PATCH is likely to need one.
 	if !keyed && unused == "" && method != http.MethodPost && method != http.MethodPatch {
 		return
 	}

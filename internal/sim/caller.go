@@ -330,6 +330,7 @@ func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Respo
 func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Response, text []byte, err error) verdict {
 	var e *oncehttp.Error
 	switch {
+	// The operation has no account yet, or is another customer's.
 	case errors.Is(err, oncehttp.ErrAccount):
 		if errors.As(err, &e) && w.plan.Setting.Changes.Accounts > 0 {
 			w.assign(l, oncehttp.Key(e.Reference))

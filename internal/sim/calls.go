@@ -126,8 +126,9 @@ const bodyMax = 4000
 
 var errBody = errors.New("sim: the body cannot be read")
 
-// spoil returns an invalid copy of req, which no client may send. keyed is false if the request has no key: then the URL and the key header stay,
-// since the request alone identifies the repeat.
+// spoil returns an invalid copy of req, not to be sent by any client: with an ended context, a body that is unreadable or too large, a header or trailer that
+// no record keeps, another scheme, or two keys. keyed is false if the request has no key: then the URL and the key header stay, since the request alone
+// identifies the repeat.
 func spoil(req *http.Request, r *rand.Rand, keyed bool) *http.Request {
 	ctx := req.Context()
 	bad := req.Clone(ctx)

@@ -69,6 +69,7 @@ func (d *disk) Begin(ctx context.Context, rec persist.Record) (standing persist.
 		if standing, created, err = d.mem.Begin(ctx, rec); err != nil || !created {
 			return nil, err
 		}
+		// For restore: no number is given twice.
 		d.last = standing.Seq
 		return &change{rec: standing.Clone()}, nil
 	})
@@ -171,7 +172,7 @@ func (d *disk) Secret(context.Context) ([]byte, error) {
 	return slices.Clone(d.secret[:]), d.broken
 }
 
-// Fact implements [persist.Journal]. It is durable at once.
+// Fact implements [persist.Journal]. It sets the value if the fact stands as old, and returns it as it stands then. It is durable at once.
 func (d *disk) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if err := cmp.Or(persist.CheckFact(name, value), ctx.Err()); err != nil {
 		return nil, err

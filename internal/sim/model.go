@@ -290,6 +290,7 @@ func (m *model) whole(l *life, s *send, resp *http.Response, text string) {
 	o, status := m.op(s.id), resp.StatusCode
 	o.answers[answerText(status, text)] = true
 	m.w.logf("%s, %d: whole", s.id.Key, s.nth)
+	// The answers that the API gives again: not those of a proxy, or other refusals.
 	if resp.Header.Get("Server") != frontName && (status < 300 || status == http.StatusPaymentRequired) {
 		o.whole, o.status, o.wholeAt = l, status, time.Now()
 	}

@@ -87,6 +87,7 @@ func sent(err error) bool {
 // by the server, the call must not deny an answer. Some calls do not get the answer: a caller leaving while others wait, a call with a context ended before it
 // began or joined anything, or with an unreadable body. A call without a key, and without a send, reports the state of another call's record.
 func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time, err error) {
+	// Another call of the order has the answer, or waits for it.
 	if o.overlap || key == "" || errors.Is(err, oncehttp.ErrInFlight) {
 		return
 	}
@@ -179,6 +180,7 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	op, stands := m.op(id), m.unfinished(o, all, key)
+	// This very process has begun it, and must know of it.
 	if key != "" && op.ref == o.ref && op.begunBy == l && op.begunAt.Before(time.Now()) && !rec.State.Final() {
 		m.failLocked(NoEffectTrue, "%s was begun by %s under %q, and a call of this process says: %v", o.ref, l.name, key, err)
 	}
@@ -190,6 +192,7 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	case owner != nil && owner != o && op.begunBy != l && op.begunAt.After(o.since): // another process has begun it since this call has looked
 	case owner != nil && !owner.excused && !owner.settled && owner.effects[string(key)] > 0:
 		m.failLocked(NoEffectTrue, "%s has taken effect under %q, and a call of %s says: %v", owner.ref, key, o.ref, err)
+	// After a Rekey the effect may be under the other key: then none under this one is true.
 	case o.total > 0 && (!o.rekeyed || key == "" || o.effects[string(key)] > 0):
 		m.failLocked(NoEffectTrue, "%s has taken effect under %v, and the call under %q says: %v", o.ref, o.effects, key, err)
 	case stands != "":

@@ -262,6 +262,7 @@ func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 	s, k := m.slice, &w.Ops[t]
 	op, effects := k.Rec.Op, w.Intents[k.Intent].Effects
 	switch {
+	// The last part: the new operation may be sent.
 	case op.Replaces && acts.WaitsForRelease(&op) && w.Ops[1-t].Rec.Op.Standing == operation.Absent:
 		act(nobody, op.Promised(s.now(w).Add(maxAge)), RekeyLetsGo)
 	case op.State.Final():
@@ -273,6 +274,7 @@ func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 			to.Ops[t].Dead = true
 			m.add(w, to, Event{By: nobody, On: int8(t), Did: RekeyBegins})
 		}
+	// The first part, of an operation that has not ended: it is held, and looked up once no send of it is on its way.
 	case acts.MayLookBefore(&op, w.leased(t, nobody), true) == acts.MayAct:
 		held, changes := acts.HeldToRekey(op, began)
 		switch {

@@ -77,6 +77,7 @@ func (m *moves) openSkipped(w *World, p, t int) bool {
 	case operation.SaysReplaced:
 		verdict = operation.Judge(last.Standing, operation.KeyOnly)
 	case operation.SaysSkipped:
+		// Only then it is certain that the next generation had no effect.
 		if next.Rec.Exists || intent.LeftNothing(&op, false, next.Coming || s.noted(w, 1, s.process(p))) {
 			verdict = operation.Judge(operation.Absent, operation.Same)
 		}

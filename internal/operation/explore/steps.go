@@ -34,6 +34,7 @@ func (x *ways) out(did Did, answer string, change func(*World), took func(*opera
 func (m *moves) step(w *World, p int) {
 	proc := &w.Procs[p]
 	x := &ways{m, w, p, int(proc.On)}
+	// Beside the step itself: the process may freeze, and the limiter may take long, before the first send or another one.
 	m.lease(w, p)
 	x.leaveFirst()
 	if proc.Drive.WaitsToSend() {
@@ -104,7 +105,7 @@ func (x *ways) check() {
 }
 
 // lease lets the process of client p freeze until its lease is over (Lost). It also lets the process have the lease again if nobody took the operation (the
-// record is not Stale). Without a shared journal there are no leases.
+// record is not Stale). Without a shared journal there are no leases. It freezes only where the loss can matter: before a check or a write, and in a wait.
 func (m *moves) lease(w *World, p int) {
 	proc := &w.Procs[p]
 	if !m.slice.Shared {
@@ -224,8 +225,8 @@ func (w *World) driven2(t, p int) bool {
 	return other.Active && int(other.On) == t
 }
 
-// ask does the steps AskFirst and AskDuplicate: the API knows the resource by its reference, or does not tell. Without an effect it finds nothing; before a
-// send, it may also find another request's resource.
+// ask does the steps AskFirst and AskDuplicate: the API knows the resource by its reference, or does not tell. Without an effect it finds nothing; before a send,
+// it may also find another request's resource. A status of 0 is a lookup without an answer.
 func (x *ways) ask() {
 	asked := func(f classify.Finding, status int) func(*operation.Drive) {
 		sent := operation.Sent{Sends: 1}
@@ -254,8 +255,8 @@ func (x *ways) lookUp() {
 	x.out(LookupFails, "", nil, func(d *operation.Drive) { d.LookedUp(d.Done(), operation.Sent{Sends: 1}) })
 }
 
-// place adds the results of the step LookForPlace: records of other scopes (such as other accounts in a header) stand
-// beside this one's, or do not, or the look fails.
+// place adds the results of the step LookForPlace: records of other scopes (such as other accounts in a header) stand beside this one's (keeps of PlaceFound), or
+// do not, or the look fails (not ok).
 func (x *ways) place() {
 	x.out(KeyHasOnePlace, "", nil, func(d *operation.Drive) { d.PlaceFound(false, true) })
 	if x.slice.Scoped {
@@ -298,6 +299,7 @@ func (x *ways) write() {
 	}
 	after := *w.Ops[x.t].Rec
 	m := operation.Meanwhile{GivenUp: proc.Drive.Stop() == operation.GivenUp, Shown: proc.Plain, LatestFirst: s.latestFirst(x.p, &after.Op)}
+	// The journal refuses the write: the record is not the one that was read.
 	if proc.Stale || !after.Exists {
 		x.out(FindsItMoved, "", func(to *World) { to.Procs[x.p].Failed = true }, func(d *operation.Drive) { d.Change(m, now); d.Written(false, now) })
 		return
