@@ -56,8 +56,8 @@ func (j erasedNames) List(ctx context.Context, q persist.Query) iter.Seq2[persis
 }
 
 // name gives an erased record the key of the query q that found it, and the account of q. A record inside that account (oncehttp.ContextWithAccount) keeps the
-// digest of its own: the query does not name that one. of is false for a record outside of q's account; inside is the part of its own below that. Errors: the
-// journal's, and ErrCorrupt for an account that the record's scopes do not lead to.
+// digest of its own: the query does not name that one. of is false for a record outside of q's account, and with AllAccounts q names none: the account stays a
+// digest then; inside is the part of its own below that. Errors: the journal's, and ErrCorrupt for an account that the record's scopes do not lead to.
 func (j erasedNames) name(ctx context.Context, rec *persist.Record, q *persist.Query) error {
 	secret, err := j.Secret(ctx)
 	if err != nil {
@@ -79,7 +79,8 @@ func (j erasedNames) name(ctx context.Context, rec *persist.Record, q *persist.Q
 }
 
 // placeErased returns the account inside at that is stored as this digest, made of the record's scopes: the values of headers that select an account. It tries
-// them one inside the other. The second result is false if none of the possible accounts has the digest.
+// them one inside the other: the text of a place begins with that of the place around it. The second result is false if none of the possible accounts has the
+// digest.
 func placeErased(secret []byte, at string, scopes []persist.Scope, stored string) (string, bool) {
 	text := persist.ErasedID(secret, persist.ID{Account: at}).Account
 	if text == stored || !strings.HasPrefix(stored, text) {

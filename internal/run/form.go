@@ -13,8 +13,9 @@ import (
 // concurrent use.
 type form struct{ known atomic.Bool }
 
-// begin makes the journal note, before this process begins its first record, whether records are sealed (encrypted) or in clear. The first writer
-// decides. Errors: persist.ErrSealed if this process would write the other form, and those of Fact; no record was begun then.
+// begin makes the journal note, before this process begins its first record, whether records are sealed (encrypted) or in clear. The first writer decides.
+// Errors: persist.ErrSealed if this process would write the other form, with the key of the seal if a record tells it (sealedJournal), and those of Fact; no
+// record was begun then.
 func (f *form) begin(ctx context.Context, j persist.Journal) error {
 	if f.known.Load() {
 		return nil

@@ -46,7 +46,7 @@ func (a *acting) holding(ctx context.Context, name string, rec persist.Record, d
 	if err := a.engine.clock.Sync(ctx, a.engine.host); err != nil {
 		return journalError(name, &rec, err)
 	}
-	// The place is that of a call: callers with the key wait for the act as for a run, and start again after it
+	// The place is that of a call: callers with the key wait for the act as for a run. Without a comparison (nil) it joins no other call. They start again after it
 	// (notShared).
 	caller, arrival := a.engine.shared.calls.Enter(inflight.Entry{
 		Record: &rec, Context: ctx, Draining: a.client.draining, Client: a.client, Patience: a.cfg.Retry.patience(), InDoubt: true,

@@ -172,8 +172,9 @@ func (v *drives) driveAfter(rec *persist.Record, t *turn) (d drove) {
 	return drove{}
 }
 
-// retaken reads an operation again that was left to other processes during the wait for its rate limiter: operation.MayRetake decides whether
-// the run may go on with it. It returns nil if not, if the record cannot be read, or if the pass was stopped. It takes no lease: adopt does so.
+// retaken reads an operation again that was left to other processes during the wait for its rate limiter: operation.MayRetake decides whether the run may go on
+// with it: not while anybody has a lease of it, this client too. It returns nil if not, if the record cannot be read, or if the pass was stopped. It takes no
+// lease: adopt does so.
 func (v *drives) retaken(id persist.ID) *persist.Record {
 	p := v.pass
 	e := p.c.engine
@@ -188,8 +189,8 @@ func (v *drives) retaken(id persist.ID) *persist.Record {
 }
 
 // another claims an operation of the same origin and needs as gone, which another process has taken: so the limiter's permission is not lost. It returns nil if
-// there is none, or the pass cannot claim (it has no lanes), or is stopped (draining). The caller owns the lease of the returned record, and calls Drop after
-// its run.
+// there is none, if the limiter gave no permission (an error or a crash), or if the pass cannot claim (it has no lanes), or is stopped (draining). The caller
+// owns the lease of the returned record, and calls Drop after its run.
 func (v *drives) another(gone *persist.Record, t *turn) *persist.Record {
 	p := v.pass
 	if p.lanes == nil || t.err != nil || t.crashed != nil || p.draining.Err() != nil {

@@ -70,6 +70,7 @@ func (f *refusals) notSame(ctx context.Context, name string, rec *persist.Record
 func (f *refusals) otherRequest(ctx context.Context, name string, rec *persist.Record, prof *profile.Profile) *result {
 	var cause error
 	next, op := intent.NextGeneration(rec.Key), operation.OpOf(rec, 0)
+	// Only where a person might try anew, too: as for a Redrive.
 	if op.NamesNext() && acts.Redrives.MayAnew(&op, acts.Successors{Replaced: rec.ReplacedBy != ""}, f.holder.clock.Earliest()) == acts.MayAct {
 		if _, err := request.SpellKey(prof, next); err == nil {
 			cause = fmt.Errorf("a new try needs a new key, such as %q (Key.Generation)", next)

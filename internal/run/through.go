@@ -41,6 +41,7 @@ func (t RoundTripper) authorizePassing(req *http.Request) (*http.Request, error)
 	work := inflight.NewStream(req.Context(), t.c)
 	defer work.End()
 	out := req.Clone(work.Context(req.Context()))
+	// Only its authorize is called, for which the ends of the client do not matter.
 	if err := (passThrough{Client: t.c, draining: context.Background(), cutting: context.Background()}).authorize(out, req); err != nil {
 		return nil, newError(roundTripName, nothing(""), err, ErrNotSent)
 	}

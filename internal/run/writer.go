@@ -149,10 +149,9 @@ func (w *writer) rewrite(ctx context.Context, rec *persist.Record, heeds bool, w
 	return err
 }
 
-// finishNow is Finish, durable on return, since its success is told to a person. before is the record as it was
-// read; rec is the same with its end. A delivery of its hold since then does not stand in the way; any other
-// change is persist.ErrStale. The key may have been told to the caller helped by this person. The lease goes with the end:
-// its caller has it, or it has ended.
+// finishNow is Finish, durable on return, since its success is told to a person. before is the record as it was read; rec is the same with its end. A delivery
+// of its hold since then does not stand in the way; any other change is persist.ErrStale (after a delivery it tries again, three times). The key may have been
+// told to the caller helped by this person. The lease goes with the end: its caller has it, or it has ended.
 func (w *writer) finishNow(ctx context.Context, before, rec persist.Record) error {
 	cfg := w.cfg
 	op := operation.OpOf(&before, 0)

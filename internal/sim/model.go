@@ -282,7 +282,7 @@ func (m *model) bodies(n int) {
 	m.open += n
 }
 
-// whole notes an answer read to its end. A caller waiting for this
+// whole notes an answer read to its end: as one to be kept, if the API gives it again (no page of a proxy, no refusal but 402). A caller waiting for this
 // moment leaves now.
 func (m *model) whole(l *life, s *send, resp *http.Response, text string) {
 	m.mu.Lock()
@@ -290,7 +290,6 @@ func (m *model) whole(l *life, s *send, resp *http.Response, text string) {
 	o, status := m.op(s.id), resp.StatusCode
 	o.answers[answerText(status, text)] = true
 	m.w.logf("%s, %d: whole", s.id.Key, s.nth)
-	// The answers that the API gives again: not those of a proxy, or other refusals.
 	if resp.Header.Get("Server") != frontName && (status < 300 || status == http.StatusPaymentRequired) {
 		o.whole, o.status, o.wholeAt = l, status, time.Now()
 	}
