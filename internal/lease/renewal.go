@@ -43,8 +43,8 @@ func (r *renewal) arm() {
 	time.AfterFunc(r.host.Length/Renewals, r.renewAll)
 }
 
-// renewAll renews all leases but lost ones, in one call of the journal, and schedules the next renewal. It runs on
-// a goroutine of its own; close waits for it.
+// renewAll renews all leases but lost ones, in one call of the journal, and schedules the next renewal. It runs on a goroutine of its own; close waits for it.
+// A crash of the journal is logged (Guard), and ends nothing else.
 func (r *renewal) renewAll() {
 	r.table.mu.Lock()
 	r.armed = false

@@ -45,7 +45,7 @@ func assign(ctx context.Context, e *engine, name string, id persist.ID, account 
 	}
 	// A person assigns what was seen. If the record has moved on since, it may be about something else.
 	moved := chosen.moved(&rec, acts.End)
-	// An error counts as a record beside it: the refusal then names the error.
+	// IsKept: records of its key for other accounts of the API stand beside it. An error counts as one: the refusal then names the error.
 	beside, err := e.places.IsKept(ctx, &rec)
 	op := operation.OpOf(&rec, 0)
 	switch (acts.Assigning{Moved: moved != nil, Leased: e.holder.leasedElsewhere(&rec), Beside: beside || err != nil}).MayAssign(&op) {

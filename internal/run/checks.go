@@ -27,9 +27,9 @@ func (c *checks) checkLease(ctx context.Context) error {
 	return err
 }
 
-// keyTaken reports whether another operation has the key on the wire, with the reason as the error. It looks once in a run (oneWire: it has found none), when
-// the run's own record stands: of two that look, the later one finds the other. So one at most is sent, in all processes, also if both were begun at once. An
-// error alone: the journal does not tell.
+// keyTaken reports whether another operation has the key on the wire, with the reason as the error. Namesake looks for one of the account and origin. It looks once
+// in a run (oneWire: it has found none), when the run's own record stands: of two that look, the later one finds the other. So one at most is sent, in all
+// processes, also if both were begun at once. An error alone: the journal does not tell.
 func (c *checks) keyTaken(ctx context.Context) (taken bool, err error) {
 	t := c.task
 	if c.oneWire || t.given.AskedAgain || t.cfg.randomKeys && t.rec.KeyOfOneCall() { // a NewKey of the program may give two calls one key

@@ -268,6 +268,7 @@ func makeKey(c *Config) func(*http.Request) (key string, business bool, err erro
 		if inflight.From(req.Context()).Names(c) {
 			return "", false, errNamesItself
 		}
+		// By its context a call that NewKey makes shows that it comes from here.
 		work := inflight.NewNaming(req.Context(), c)
 		defer work.End()
 		made, err := newKey(req.WithContext(work.Context(req.Context())))

@@ -89,6 +89,7 @@ func (s *declarations) askOperation(req *http.Request) (operation bool, made *re
 	if s.visits.enter(roundTripVisit) { // it is asked after Close, too: a request not named by it passes
 		defer s.visits.leave(roundTripVisit)
 	}
+	// By its context a call that Operation makes shows that it comes from here.
 	work := inflight.NewNaming(req.Context(), asking)
 	defer work.End()
 	// A copy: the function may read a body by GetBody, and leaves the request as it is.

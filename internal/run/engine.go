@@ -214,8 +214,8 @@ func (e *engine) recorded(ctx context.Context, pick func(persist.ID) bool) error
 	return e.shared.calls.Ended(ctx, e.cfg.Retry.patience(), pick)
 }
 
-// tellNotBegun tells Config.Observe of a call's error before it has a record. took and op are the call's; op is
-// not changed.
+// tellNotBegun tells Config.Observe of a call's error before it has a record. took and op are the call's; op is not changed. Visit notes that a function of the
+// user works: a call of it that would wait for this one does not wait without an end.
 func (e *engine) tellNotBegun(call callers, took *stopwatch, op *preparedRequest, err error) {
 	if e.cfg.Observe == nil {
 		return

@@ -210,8 +210,8 @@ func (e erasure) family(rec *persist.Record) (others []persist.Record, unbegun s
 	return others, unbegun, nil
 }
 
-// relative returns the record of another operation of the same intent; persist.ErrNotFound if there is none. Of two that name each other, one may
-// have been assigned to an account since, so that it is looked for under every account.
+// relative returns the record of another operation of the same intent; persist.ErrNotFound if there is none. Before looks in the account of rec. Of two that name
+// each other, one may have been assigned to an account since, so that it is looked for under every account.
 func (e erasure) relative(rec *persist.Record, other intent.Relative) (persist.Record, error) {
 	found, err := e.places.Before(e.ctx, rec, other.Key)
 	if errors.Is(err, persist.ErrNotFound) && other.Named {

@@ -26,7 +26,7 @@ type fairFeeder struct {
 // so a slow Reconcile delays no send.
 func (f *fairFeeder) start() {
 	p := f.pass
-	// lanes.Turns lets half of them send.
+	// lanes.Turns lets half of them send: so there are twice as many, also for one origin.
 	workers := 2 * p.c.cfg.ResumeWorkers
 	p.lanes = lanes.New(workers, 2*p.c.cfg.OriginWorkers)
 	p.begin(f.feedFairly)

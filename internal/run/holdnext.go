@@ -21,6 +21,7 @@ import (
 func (j eventJournal) holdNext(ctx context.Context, old *persist.Record, evidence *persist.Evidence) error {
 	e := j.c.engine
 	// The keys of later generations follow from the key: no record has to name them. All are looked at (false): a caller may know of the end, and have counted on.
+	// Before reads at the place of old, and at the other places of its account.
 	for _, key := range intent.GenerationsAbove(old.Key, false) {
 		next, err := e.places.Before(ctx, old, key)
 		switch {

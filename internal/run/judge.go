@@ -27,6 +27,7 @@ func (r *replies) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 	}
 	// The request is looked at for GraphQL only if the answer may be one of it.
 	errors := bytes.Contains(a.Text, []byte(`"errors"`))
+	// Reading: the profile, with the verdicts for this endpoint alone.
 	v := classify.Classify(t.cfg.reader.Endpoints.Reading(t.prof, &t.rec), seen(a), classify.Facts{
 		GraphQL: errors && request.IsGraphQL(&t.rec), MayBeGraphQL: errors && request.MayBeGraphQL(&t.rec),
 		InDoubt: inDoubt, Protected: t.rec.Protected, TakesHTML: classify.AcceptsHTML(t.rec.Header), Repeated: r.repeats(a), PlainHTTP: t.rec.PlainHTTP,

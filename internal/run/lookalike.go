@@ -23,8 +23,8 @@ var (
 
 // checkUnresolved returns an error if the same request, under a generated key, is unresolved or unreported, and nil if a call without a named key may begin. A
 // loop around Do must not pay twice, and neither must a loop with business keys made by Config.NewKey only from now on. Of an operation under no account, or
-// maybe another caller's, the error tells a reference only. If the journal cannot be asked, nothing may begin either. The look uses the recipe of every
-// possible operation, since another version, profile or configuration may have begun it.
+// maybe another caller's, the error tells a reference only. If the journal cannot be asked, nothing may begin either. The look uses the recipe (the rules by
+// which requests are compared) of every possible operation, since another version, profile or configuration may have begun it.
 func (b *admission) checkUnresolved(ctx context.Context, name string, op *preparedRequest) error {
 	standing, err := b.alike.Of(ctx, op.lookalike())
 	if err != nil {
@@ -34,6 +34,7 @@ func (b *admission) checkUnresolved(ctx context.Context, name string, op *prepar
 		return nil
 	}
 	look := context.WithoutCancel(ctx)
+	// A key that comes back with the request may have a record: the call goes on with that.
 	if !op.rec.KeyOfOneCall() && b.stands(look, op) {
 		return nil
 	}

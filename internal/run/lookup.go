@@ -39,8 +39,8 @@ func (i *inquiry) lookUp() {
 	i.replies.judged(found)
 }
 
-// alreadyDone returns the verdict on an already-done answer by the resource that it names; a zero one was not
-// found. Another request may have made the resource: then it counts only if it repeats the values of this one.
+// alreadyDone returns the verdict on an already-done answer by the resource that it names; a zero one was not found. Another request may have made the
+// resource: then it counts only if it repeats the values of this one. Reading is the profile, with the verdicts for this endpoint alone.
 func (i *inquiry) alreadyDone(found classify.Answer) classify.Verdict {
 	t := i.task
 	return classify.AlreadyDone(t.cfg.reader.Endpoints.Reading(t.prof, &t.rec), t.drive.Done(), t.rec.Body, found, t.drive.InDoubt())
@@ -113,6 +113,7 @@ func askByReference(r *requests, get persist.Record, target *url.URL) (finding c
 		sent = r.askBy(&sender, target)
 		switch {
 		case sent.Answer != nil:
+			// The profile, with the verdicts for this endpoint alone.
 			reading, fields := r.task.cfg.reader.Endpoints.Reading(r.task.prof, &r.task.rec), request.FieldsOf(r.task.rec.Header, r.task.rec.Body)
 			finding, why := classify.ByReference(reading, fields.Value, seen(sent.Answer))
 			if why != "" {

@@ -59,6 +59,7 @@ func (p *pass) turns() lanes.Turns {
 // ctx. silent: the pass belongs to a Run. The caller reads results, and calls end in every case, also after results is closed. Errors of the start come through
 // results. Held operations are a part of it only if Config.Reconcile can tell their effect.
 func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
+	// By its context a call that a function of the user makes in the pass shows that the pass waits for it.
 	work := inflight.NewPass(ctx, c)
 	ctx, draining = work.Context(ctx), work.Context(draining)
 	p := &pass{c: c, ctx: ctx, underWay: work, silent: silent, results: make(chan resumed)}

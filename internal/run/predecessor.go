@@ -224,6 +224,7 @@ func (b *admission) isDecline(ctx context.Context, rec *persist.Record) bool {
 	if a == nil || a.BodyDropped || prof == nil || err != nil {
 		return false
 	}
+	// The profile, with the verdicts for this endpoint alone.
 	reading := b.cfg.reader.Endpoints.Reading(prof, rec)
 	if _, missing := readsDropped(reading, a.Dropped, anyList); missing != "" || hidesErrors(rec) {
 		return false // what was dropped may say that it succeeded

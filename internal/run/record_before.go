@@ -227,6 +227,7 @@ func (x existing) adopt() *result {
 	op := t.op()
 	// Earlier runs count: a send of theirs may have taken effect.
 	t.given = t.given.After(&op.Sending)
+	// From now on a call of the same request without a key looks for it, and begins no other one.
 	if t.call.SetInDoubt(rec.MaybeSent); rec.MaybeSent {
 		t.engine.alike.Doubted(rec)
 	}

@@ -23,7 +23,7 @@ type refusals struct {
 
 // refuse ends a call without a send; the record does not change. The result has the error for the caller. known is the call's knowledge of the record's request,
 // cause the reason (may be nil), why are the sentinels. If the journal cannot make the state durable, its error replaces cause. If the answer was removed after its
-// time, its status may still be known. unreported: the error tells of an end known to no caller so far.
+// time, its status may still be known. unreported: the error tells of an effect (by ErrAnswerGone or ErrSettled) known to no caller so far.
 func (f *refusals) refuse(ctx context.Context, name string, rec *persist.Record, known operation.Knowledge, cause error, why ...error) *result {
 	about, err := f.durable(ctx, rec, known)
 	if err != nil {

@@ -104,7 +104,7 @@ func (u *unbegun) leftNothing(ctx context.Context, at *persist.Record) (bool, er
 		if err != nil && !errors.Is(err, persist.ErrNotFound) {
 			return false, err
 		}
-		// A call of this process may be about to begin it.
+		// A call of this process may be about to begin it, or a begin without an answer may still show (MayAppear).
 		running, _ := u.calls.Running(id)
 		stands, mayAppear = stands || err == nil, mayAppear || running || u.notes.MayAppear(id, u.earliest())
 	}

@@ -180,6 +180,7 @@ func (a *answer) resultWithAnswer(cfg *Config, rec *persist.Record) Result {
 func (s *resumption) run(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took bool) {
 	res, took, ran := s.resolve(call, listed, t, stack)
 	if took && !ran && res.err != nil {
+		// Observe is a function of the user: whoever waits for this run sees that it works.
 		work := call.Work()
 		work.Visit()
 		blocked(call.Values(), &s.pass.c.cfg, listed, res.err) // it returns, also if Observe crashes

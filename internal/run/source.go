@@ -8,7 +8,7 @@ import (
 
 // This file asks the source of the credentials once more, after an answer that refuses those of an attempt.
 
-// askSource does the step AskSource, after an answer 401: it lets Config.Authorize make the credentials of another attempt, and compares
+// askSource does the step AskSource, after an answer 401 or 407: it lets Config.Authorize make the credentials of another attempt, and compares
 // them with the refused ones. Nothing is sent. An error of Config.Authorize counts as no other credentials. A call that its callers have
 // left, or whose client is closing, asks nobody.
 func (a *attempts) askSource() {

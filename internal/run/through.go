@@ -38,6 +38,7 @@ func (t RoundTripper) authorizePassing(req *http.Request) (*http.Request, error)
 	if req.URL == nil || req.Header == nil || !t.c.cfg.gate().allows(request.Origin(req.URL)) {
 		return req, nil
 	}
+	// By its context a call that Authorize makes shows that the request waits for it.
 	work := inflight.NewStream(req.Context(), t.c)
 	defer work.End()
 	out := req.Clone(work.Context(req.Context()))

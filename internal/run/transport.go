@@ -155,6 +155,7 @@ type flowed struct {
 // from when the request's body was sent; the answer's body has no time limit.
 func (p passThrough) attempt(req *http.Request, attempt int) (f flowed) {
 	prepare := func(ctx context.Context) (*http.Request, error) { return p.prepareSend(req, ctx, attempt) }
+	// By its context a call that a function of the user makes shows that the attempt waits for it.
 	work := inflight.NewStream(req.Context(), p.Client)
 	defer work.End()
 	f.resp, f.unsent, f.fatal, f.err = wire.Stream(work.Context(req.Context()), p.cutting, p.cfg.Transport, p.cfg.Retry.AttemptTimeout, prepare)

@@ -321,7 +321,8 @@ func standsIn(ctx context.Context, journal persist.Journal, id persist.ID) bool 
 	return err == nil
 }
 
-// exists reports whether there is an operation, also one about to be begun by a call of this process. Errors: the journal's.
+// exists reports whether there is an operation, also one about to be begun by a call of this process, or by a begin without an answer that may still show (MayAppear).
+// Errors: the journal's.
 func (u *unbegun) exists(ctx context.Context, id persist.ID) (bool, error) {
 	if running, _ := u.calls.Running(id); running || u.notes.MayAppear(id, u.earliest()) {
 		return true, nil

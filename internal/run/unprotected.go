@@ -144,6 +144,7 @@ const undeclaredWithin = time.Second
 // tellUndeclared warns of unresolved operations of Transport without a key, if nothing declares such requests operations any more. Sent again,
 // such a request would pass and may take effect for the second time. If the journal does not answer, nothing is said.
 func (n *notices) tellUndeclared() {
+	// Each of them declares operations: Config.Operation, Methods and NewKey.
 	if n.cfg.Operation != nil || n.cfg.methodsSet || !n.cfg.randomKeys {
 		return
 	}

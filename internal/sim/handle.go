@@ -239,6 +239,7 @@ func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q
 	}
 	claimed, now, err := claim(ctx, q, owner, lease, n)
 	if len(claimed) > 0 {
+		// By chance the process dies soon after it.
 		h.life.claimed()
 	}
 	for i := range claimed {

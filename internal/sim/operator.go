@@ -104,6 +104,7 @@ func (w *world) resolve(ctx context.Context, l *life, seen look, abandons bool) 
 	customer := w.model.customerOf(seen.Record)
 	c, key := l.of(customer), oncehttp.Key(seen.Key)
 	ctx = w.as(ctx, customer)
+	// A caller without a key hears of the end by this person, and asks no more.
 	w.model.dismiss(seen.Record)
 	defer w.inTime(ctx, l, "a person's act")()
 	var err error

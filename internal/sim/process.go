@@ -169,6 +169,7 @@ func (l *life) die() {
 	w, p := l.w, l.proc
 	w.deaths++
 	l.dead.Store(true)
+	// Answers that it has told before the journal had them must be given again.
 	w.model.cut(l)
 	p.life, p.up = nil, make(chan struct{})
 	for conn := range l.conns {
@@ -199,6 +200,7 @@ func (w *world) crash() {
 	w.crashes++
 	w.reopens = false
 	w.store = w.store.crash(w.dice.of("crash", w.crashes))
+	// The model learns which records are gone.
 	w.model.found(w.store)
 	w.logf("the disk keeps what was synced, and may keep a part of the rest")
 }

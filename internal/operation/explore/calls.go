@@ -82,8 +82,8 @@ func (m *moves) call(w *World, p, t int) {
 
 // open adds the states after a Do of client p that finds the existing operation of key t: package operation decides how the call reacts. g is the call's
 // knowledge. A client that cannot compare (CannotTell) knows nothing of a request begun by the other one. An end that the server would not give again (Stored) is
-// flushed before it is told: a crash must not lose it. "No effect" is noted as told (tell), unless the operation goes on under another key (Dead): callers are not
-// free then.
+// flushed before it is told, and so is an end without an effect: a crash must not lose them. "No effect" is noted as told (tell), unless the operation goes on
+// under another key (Dead): callers are not free then.
 func (m *moves) open(w *World, p, t int, g operation.Given) {
 	s, k := m.slice, &w.Ops[t]
 	if m.openSkipped(w, p, t) {

@@ -40,6 +40,7 @@ func (s *Slice) Walk(r *rand.Rand, passes func(w *World, e *Event) bool) (steps 
 		of := kinds[order[r.IntN(len(order))]]
 		m := of[r.IntN(len(of))]
 		k := &m.to.Ops[m.event.On]
+		// Final: an end was written that is not durable yet.
 		steps = append(steps, Step{
 			Event: m.event, Rec: k.Rec.Op, Exists: k.Rec.Exists, Final: k.Rec != k.Disk,
 			Effects: int(m.to.Intents[0].Effects + m.to.Intents[1].Effects), Driven: m.to.driven(int(m.event.On)), Kept: k.Kept,
