@@ -26,7 +26,7 @@ func (c *claims) claimGroups(origin string, known *dueOrigins, n int) (claimed [
 		want, taken := n-len(claimed), 0
 		batch, taken, err = c.claimServed(group{origin, groups[0]}, want)
 		claimed = append(claimed, batch...)
-		if taken >= want { // there may be more
+		if taken >= want { // it may have more, and comes last the next time
 			groups = append(groups[1:], groups[0])
 			break
 		}

@@ -52,6 +52,7 @@ func (e erasure) do(id persist.ID) error {
 	if err != nil {
 		return outrun(eraseName, &persist.Record{ID: id}, err)
 	}
+	// acts.End: each change since counts, since none can be the act's own.
 	if moved := e.chosen.moved(&rec, acts.End); moved != nil {
 		return e.refusals.stale(e.ctx, eraseName, &rec, moved)
 	}

@@ -110,8 +110,8 @@ func (f *feeder) groups() (served, others []group, err error) {
 	return served, others, err
 }
 
-// tellOf reports each operation of a group that this client cannot act on, as an error of the Resume. It lists them and claims none: the lease of an
-// operation stays with the call or process that runs it.
+// tellOf reports each operation of a group that this client cannot act on, as an error of the Resume. It lists them and claims none, and leaves out those under
+// a lease of anybody (""): the call or process with the lease runs them.
 func (f *feeder) tellOf(g group) {
 	p := f.pass
 	query := p.query
@@ -225,7 +225,7 @@ func (f *feeder) awaitWorker() bool {
 }
 
 // work runs the records of jobs until jobs is closed. Each worker of the pass does so on a goroutine of its
-// own, and the runs on others: a crash of one does not end the worker.
+// own, and the runs on others: a crash of one does not end the worker. Who sends to asks learns that a worker is free (awaitWorker).
 func (f *feeder) work() {
 	for {
 		select {

@@ -62,8 +62,8 @@ func (f *finder) lookup(ctx context.Context, name string, key string, chosen Cho
 	return failed(fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), accountsOf(found)), ErrConfig)
 }
 
-// listed returns the records that a call such as Lookup may mean by its key or reference. Errors: the journal's, and a record that this client cannot
-// read.
+// listed returns the records that a call such as Lookup may mean by its key or reference. Errors: the journal's, and a record that this client cannot read. Of a
+// sealed one an Abandon gets the clear part (endsSealed).
 func (f *finder) listed(ctx context.Context, name string, match *keyMatch, chosen *Chosen) (found []persist.Record, err error) {
 	for rec, err := range f.engine.journal.List(ctx, match.query) {
 		if err == nil {

@@ -85,7 +85,8 @@ func (s *span) calmBegin(ctx context.Context, attempt bool, e *Event) (within co
 	return within, end
 }
 
-// calmEnd calls end with e, and logs a panic of it, as calmBegin does for the function of a beginning.
+// calmEnd calls end with e, and logs a panic of it, as calmBegin does for the function of a beginning. calmed takes back the marks that the user's function runs
+// (Visit, instrumenting).
 func (s *span) calmEnd(end func(*Event), e *Event) {
 	s.task.call.Work().Visit()
 	s.task.cfg.instrumenting.Add(1)

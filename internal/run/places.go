@@ -33,7 +33,7 @@ func (s *seats) place(ctx context.Context, op *preparedRequest) error {
 		return err
 	}
 	op.secret = secret
-	if op.named.Keyless && s.cfg.randomKeys || !op.named.Scoped() { // no operation can have the key; or its scope is met with its record
+	if op.named.Keyless && s.cfg.randomKeys || !op.named.Scoped() { // no operation can have the key; or no header selects an account, and a record of another scope is met later
 		return nil
 	}
 	return s.choosePlace(ctx, op, nil)

@@ -273,7 +273,7 @@ func (x existing) mark(marked operation.Op) *result {
 	next.State, next.HoldReason, next.MaybeSent, next.FirstSent = marked.State, marked.Hold, marked.MaybeSent, marked.FirstSent
 	// So the record changes in any case.
 	next.Drives++
-	t.engine.holder.stamp(&next) // before SendUntil is this drive's
+	t.engine.holder.stamp(&next) // before ExtendSendUntil: it keeps the SendUntil of an owner that lost its lease
 	next.ExtendSendUntil(marked.SendUntil)
 	updated, err := t.journal.Update(t.call.Values(), next)
 	if err != nil {

@@ -60,6 +60,7 @@ func (r redrive) do(id persist.ID) (string, error) {
 	if err != nil {
 		return "", r.failed(&persist.Record{ID: id}, err)
 	}
+	// acts.End: each change since counts, since none can be the act's own.
 	if moved := r.chosen.moved(&old, acts.End); moved != nil {
 		return "", r.refusals.stale(r.ctx, redriveName, &old, moved)
 	}

@@ -140,6 +140,7 @@ func (k *tokens) askByRecipe() (token string, again bool, asked *wire.Result, er
 func (k *tokens) keepToken() {
 	t := k.task
 	if k.replies.failed = t.notice(); !t.drive.MayKeepToken(k.replies.failed == nil, t.engine.now()) {
+		// The attempts are over: neither an answer nor an error of one counts.
 		k.replies.settle(heard{})
 		return
 	}

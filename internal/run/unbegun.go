@@ -222,7 +222,7 @@ func (u *unbegun) probe(ctx context.Context, id persist.ID) (persist.Record, err
 	if rec, err := prober.Probe(ctx, id); err != nil {
 		return rec, err
 	}
-	return u.journal.Get(ctx, id) // the prober may be below
+	return u.journal.Get(ctx, id) // through this journal: a Prober inside it does not name erased records
 }
 
 // errorOfBegin returns the error of a call whose operation the journal did not begin, because of err. Nothing was sent. intent.FailedBegin decides whether the

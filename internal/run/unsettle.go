@@ -50,6 +50,7 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 	if err != nil {
 		return was, u.failed(&persist.Record{ID: id}, err)
 	}
+	// acts.End: each change since counts, since none can be the act's own.
 	if moved := chosen.moved(&rec, acts.End); moved != nil {
 		return was, u.refusals.stale(u.ctx, unsettleName, &rec, moved)
 	}

@@ -26,9 +26,8 @@ type writer struct {
 	alike   *alike.Lookalikes // learn of operations in doubt
 }
 
-// intent returns the record of a new operation as it must be before its first send: stamped with the present time,
-// marked as maybe sent unless a token comes first, and leased to this client on a shared journal. It writes
-// nothing, and does not change op.
+// intent returns the record of a new operation as it must be before its first send: stamped with the present time, marked as maybe sent unless a token comes
+// first, and leased to this client on a shared journal. It writes nothing, and does not change op. Drives counts the runs that have set out to send it.
 func (w *writer) intent(op *preparedRequest) persist.Record {
 	rec, now := *op.rec, w.now().Round(0)
 	rec.Created, rec.Drives = now, 1

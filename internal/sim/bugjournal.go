@@ -99,7 +99,8 @@ func (j *faultyJournal) List(ctx context.Context, q persist.Query) iter.Seq2[per
 	}
 }
 
-// Update implements [persist.Journal]. With one deliberate bug it forgets an operation in doubt. With another one it loses the mark of an Enqueue.
+// Update implements [persist.Journal]. With one deliberate bug it forgets an operation in doubt, at the write that leaves it for a next attempt. With another
+// one it loses the mark of an Enqueue.
 func (j *faultyJournal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if j.bug == BugForgetInDoubt && rec.State == persist.StatePending && rec.MaybeSent && !rec.NextAttempt.IsZero() {
 		return rec, j.Journal.Forget(ctx, rec)

@@ -189,7 +189,7 @@ func (w *world) close() {
 	}
 }
 
-// goroutines returns the stacks of all goroutines of this run, a bubble of testing/synctest, other than the calling one.
+// goroutines returns the stacks of all goroutines of this run, a bubble of testing/synctest, other than the calling one and those of package testing itself.
 func goroutines() string {
 	buf := make([]byte, 1<<20)
 	stacks := bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n"))

@@ -124,7 +124,8 @@ func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
-// Amend implements [persist.Journal]. The process may die before it or after it. Times are by the clock of the process.
+// Amend implements [persist.Journal]. The process may die before it or after it. Times are by the clock of the process. heed: after an error of unknown effect
+// an operator reopens the journal.
 func (h *handle) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if h.step("amend") {
 		return persist.Record{}, errDead
@@ -136,7 +137,8 @@ func (h *handle) Amend(ctx context.Context, rec persist.Record) (persist.Record,
 	return h.out(amended), h.life.heed(err)
 }
 
-// Assign implements [persist.Journal]. The process may die before it or after it. Times are by the clock of the process.
+// Assign implements [persist.Journal]. The process may die before it or after it. Times are by the clock of the process. heed: after an error of unknown effect
+// an operator reopens the journal.
 func (h *handle) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if h.step("assign") {
 		return persist.Record{}, errDead

@@ -215,7 +215,8 @@ func (n *network) copyFirst(s *send) error {
 	}
 }
 
-// copy delivers the request of a send once more to the server, as a network may that repeats a packet or a proxy that tries again.
+// copy delivers the request of a send once more to the server, by a transport of no process (ghosts), as a network may that repeats a packet or a proxy that
+// tries again.
 func (w *world) copy(s *send) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

@@ -206,7 +206,7 @@ func (w *world) crash() {
 }
 
 // power simulates a power failure (why is for the log): it ends all processes at once, and the journal loses all changes that are not durable. So does the
-// journal of a process already down that an operator is about to reopen (reopens).
+// journal of a process already down that an operator is about to reopen (reopens). The journal of a single running process crashes with it, in die.
 func (w *world) power(why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

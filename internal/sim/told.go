@@ -55,6 +55,7 @@ func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, e
 		return false
 	}
 	if errors.Is(err, oncehttp.ErrKeyInvalid) {
+		// The key may be one made from the body: the caller's next request has a body that can be read again.
 		o.rereads.Store(true)
 	}
 	if err != nil {

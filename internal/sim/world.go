@@ -233,7 +233,7 @@ func (w *world) unfinished() []persist.Record {
 	return w.records(persist.Query{States: []persist.State{persist.StatePending, persist.StateHeld}})
 }
 
-// records returns the journal's records of all accounts.
+// records returns the journal's records of all accounts that q selects; none while the journal refuses all work.
 func (w *world) records(q persist.Query) []persist.Record {
 	q.AllAccounts = true
 	w.mu.Lock()

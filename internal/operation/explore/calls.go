@@ -124,7 +124,7 @@ func (m *moves) open(w *World, p, t int, g operation.Given) {
 	}
 }
 
-// pass adds the states in which client p, by Resume or Run, begins to send the pending operation of key t.
+// pass adds the states in which client p, by Resume or Run, begins to send the pending operation of key t, unless it has to wait.
 func (m *moves) pass(w *World, p, t int) {
 	op := w.Ops[t].Rec.Op
 	if op.State.Final() {

@@ -155,8 +155,8 @@ func (x *search) otherClients(w *World) World {
 	return o
 }
 
-// otherKeys returns the state with its two keys exchanged. Where the keys mean the same, the search visits only one of
-// the two states.
+// otherKeys returns the state with its two keys exchanged. Where the keys mean the same, the search visits only one of the two states. The intents stay: each key
+// names its own.
 func (w *World) otherKeys() World {
 	o := *w
 	o.Ops[0], o.Ops[1] = w.Ops[1], w.Ops[0]

@@ -138,8 +138,9 @@ func (x *ways) fetchToken() {
 	}
 }
 
-// keepToken adds the results of the step KeepToken, the write of the key that the server has handed out: too late, written, or failed. A failed write may be in
-// the journal all the same; the client's copy is Stale then.
+// keepToken adds the results of the step KeepToken, the write of the key that the server has handed out: too late, written, or failed. A failed write may be in the
+// journal all the same; the client's copy is Stale then. A write of a stale copy is refused, and needs no failure of the journal (Fails). The first question is
+// asked of a copy of the drive.
 func (x *ways) keepToken() {
 	s, rec := x.slice, *x.w.Ops[x.t].Rec
 	now := s.now(x.w)
