@@ -152,8 +152,8 @@ func isPage(a *Answer) bool {
 // them, and is rarely called HTML.
 var htmlAlone = []string{"<meta", "<center", "<noscript", "<span", "<img", "<hr", "<h2", "<h3", "<h4", "<h5", "<h6"}
 
-// fromUTF16 returns the head of a text that begins with a byte order mark of UTF-16, with "?" for all but ASCII. It returns
-// any other text as it is.
+// fromUTF16 returns the head of a text that begins with a byte order mark of UTF-16, with "?" for all but ASCII: 2048 bytes show whether it is a page. It returns any other
+// text as it is.
 func fromUTF16(text []byte) []byte {
 	var high int // index of the high byte in a unit
 	switch {

@@ -227,6 +227,7 @@ const (
 func (l Lookalike) InTheWay(o *operation.Op) InTheWay {
 	ended := o.State.Final()
 	switch {
+	// Begin finds its own key, a header selects another account, a caller knows the end, or a call here tells it to its callers.
 	case l.OwnKey, l.OtherScope, ended && !o.Unreported, !ended && l.Undoubted:
 		return NotInTheWay
 	case ended:

@@ -62,7 +62,7 @@ func (l *held) End(id persist.ID) {
 	l.table.mu.Lock()
 	defer l.table.mu.Unlock()
 	if at := l.table.running(id); at != nil {
-		at.runs, at.lost = false, false // its other holder has claimed it meanwhile
+		at.runs, at.lost = false, false // a holder that is left has claimed it meanwhile: it is not lost
 		l.table.release(id, at)
 	}
 }

@@ -112,7 +112,7 @@ func (a *attempts) sendNow() {
 	t.remember(began, sent)
 	a.replies.own = a.replies.hear(sent)
 	result := a.replies.sent(a.replies.own)
-	result.Source = a.requests.signed != nil // after a 401 it can be asked for other credentials
+	result.Source = a.requests.signed != nil // after a 401 or 407 it can be asked for other credentials
 	if sent.Answer != nil {
 		result.Error = classify.KeptError(t.prof, seen(sent.Answer))
 	}

@@ -76,6 +76,7 @@ func (c *claims) claimShare(g group, n int) ([]persist.Record, error) {
 	if c.journal.toSend == nil {
 		batch, now, err := c.journal.Claim(p.draining, query, e.owner, p.c.cfg.Lease, n)
 		e.clock.Learn(p.ctx, p.c.engine.host, now, before)
+		// nil: this claim has marked nothing as maybe sent.
 		return e.claims.Claimed(batch, nil, time.Time{}), err
 	}
 	claim := e.claims.Claiming()

@@ -65,8 +65,8 @@ func (f *feeder) list(query persist.Query, failed func(error)) bool {
 }
 
 // claim claims the due operations served by this client, and runs them. If the journal tells needs, and some groups are not for this client, it claims group by
-// group and, in a Resume (not silent), yields an error for each operation of the others. It ends early if the pass is stopped (draining). Without that, the
-// operations of others would be claimed and given back again and again.
+// group and, in a Resume (not silent), yields an error for each operation of the others; else it claims all at once (the zero group). It ends early if the pass
+// is stopped (draining). Without that, the operations of others would be claimed and given back again and again.
 func (f *feeder) claim(j persist.Claimer) {
 	p := f.pass
 	served, others, err := f.groups()

@@ -70,9 +70,9 @@ func (r *replies) flawedForRecord() *persist.Answer {
 	return &recorded
 }
 
-// repeats reports whether a is the same as the latest success that may not be the API's own, the second of its kind: operation.FlawedAgain
-// decides. An earlier run may have recorded that one without its body (it was too large, or no JSON beside DropAnswer); then a is compared
-// in that form.
+// repeats reports whether a is the same as the latest success that may not be the API's own, the second of its kind: operation.FlawedAgain decides. An earlier
+// run may have recorded that one without its body (it was too large, or no JSON beside DropAnswer); then (before is not r.flawed, of this run) a is compared in
+// that form.
 func (r *replies) repeats(a *wire.Answer) bool {
 	before := r.flawedSuccess()
 	now := persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole}

@@ -163,6 +163,7 @@ func (l *leftRecord) takeBack(ctx context.Context, e *engine) bool {
 	freed := operation.Freed{Forgotten: e.journal.Forget(ctx, *rec) == nil}
 	_, err = e.unbegun.probe(ctx, rec.ID)
 	freed.Gone, freed.Begun = errors.Is(err, persist.ErrNotFound), watch.End()
+	// A begin without an answer may still show.
 	freed.MayAppear = e.shared.notes.MayAppear(rec.ID, e.clock.Earliest())
 	return freed.IsFree()
 }

@@ -143,8 +143,8 @@ type lookups struct {
 	get      persist.Record // the GET, in the form of a record
 }
 
-// Prepare makes the request of a lookup (a GET beside the operation) anew for each try, with fresh credentials. From here on the time
-// counts as that of the network.
+// Prepare makes the request of a lookup (a GET beside the operation) anew for each try, with fresh credentials. Its context names no attempt: it sends no
+// operation. From here on the time counts as that of the network.
 func (l *lookups) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
 	req, err := l.requests.requestFor(ctx, &attemptContext{Context: send}, &l.get, target)
 	if err == nil {

@@ -19,9 +19,9 @@ import (
 // This file looks at the operations before another one: those that it replaces by a Redrive or a Rekey, the generations below its key, and those before
 // these. An event of the API may prove one of them meanwhile, and a Rekey may have begun another operation to replace it.
 
-// checkPredecessors checks a call under a next generation of a key, a new try of the same operation. It returns an error if an earlier try may still
-// have an effect, or the journal cannot tell. The error says nothing of an effect. If the operation itself is already in the journal, nothing forbids
-// the call.
+// checkPredecessors checks a call under a next generation of a key, a new try of the same operation. It returns an error if an earlier try may still have an effect,
+// or the journal cannot tell. The error says nothing of an effect. If the operation itself is already in the journal, nothing forbids the call; it is taken for one
+// that is not (true).
 func (b *admission) checkPredecessors(ctx context.Context, name string, op *preparedRequest) error {
 	cause, _, err := b.stoppedByOlder(ctx, op.rec, true)
 	switch {

@@ -167,7 +167,7 @@ func (r *requests) askBy(sender *wire.Sender, target *url.URL) wire.Result {
 }
 
 // attemptRequest returns the request of the operation itself, for one send. It is kept in signed if its
-// credentials are Config.Authorize's: after a 401 they are compared with fresh ones.
+// credentials are Config.Authorize's: after a 401 or 407 they are compared with fresh ones.
 func (r *requests) attemptRequest(ctx, send context.Context, target *url.URL) (*http.Request, error) {
 	req, err := r.requestFor(ctx, &attemptContext{send, r.attemptNow(), true}, &r.task.rec, target)
 	if err == nil && r.authorizes(r.task.rec.Origin) {

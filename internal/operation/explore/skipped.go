@@ -41,8 +41,8 @@ func (x *ways) oldStands() bool {
 	return true
 }
 
-// placehold adds the states after one of the two writes of a placeholder, an ended record under the first key that keeps calls from beginning it: its Begin, and
-// then its end. A crash may come between them. The second one need not be durable.
+// placehold adds the states after one of the two writes of a placeholder, an ended record under the first key that keeps calls from beginning it: its Begin, and then
+// its end. A crash may come between them. The second one need not be durable. After a failed write the check before the send is unsure (false), and nothing is sent.
 func (x *ways) placehold() {
 	s, first := x.slice, x.w.Ops[0].Rec
 	next := persist.Record{Window: x.w.Ops[1].Rec.Op.Window, Pauses: operation.UsualPauses, Protected: x.w.Ops[1].Rec.Op.Protected}
