@@ -26,7 +26,8 @@ func MayLookBefore(o *operation.Op, leased, finds bool) Refusal {
 }
 
 // HeldToRekey returns the operation as a Rekey (it begins it under another key) holds it before its lookup at the API. at is the time from which "none" of that
-// lookup counts, kept as NextAttempt. write is false if an earlier call has held it so already. (Invariants 7 and 62.)
+// lookup counts, kept as NextAttempt. write is false if an earlier call has held it so already. HoldRekeyHeld: it was held before, and does not become pending by
+// a lookup in vain. (Invariants 7 and 62.)
 func HeldToRekey(o operation.Op, at time.Time) (held operation.Op, write bool) {
 	if o.IsRekeyed() && !o.NextAttempt.IsZero() { // zero: a restored journal has reset it
 		return o, false

@@ -59,8 +59,8 @@ const (
 	AsFailedBegin                   // FailedBegin decides
 )
 
-// Says returns the kind of error for a call without a place (account and key) for its operation in the journal. Nothing was begun or sent.
-// (Invariants 17, 19 and 38.)
+// Says returns the kind of error for a call without a place (account and key) for its operation in the journal. Nothing was begun or sent. Without a named key
+// (Unnamed) nobody has looked yet for the same request, so nothing more is said. (Invariants 17, 19 and 38.)
 func (f FailedPlace) Says() PlaceError {
 	switch {
 	case f.Unnamed:

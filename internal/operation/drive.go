@@ -152,7 +152,7 @@ func NewDrive(op Op, client Client, given Given) Drive {
 }
 
 // EndedBy returns a drive (the course of one operation under a call or a pass) that makes no attempt, and confirms the operation by an answer on record. An earlier
-// client could not read that answer; v is the verdict of this one. (Invariant 42.)
+// client could not read that answer; v is the verdict of this one. A send before may have had an effect (Doubt). (Invariant 42.)
 func EndedBy(op Op, client Client, given Given, v classify.Verdict, answer Answer) Drive {
 	d := newDrive(op, client, given)
 	d.proof, d.answer = ProofOf(v), answer

@@ -100,9 +100,9 @@ func (r *replies) judged(latest heard) {
 	r.settle(r.own)
 }
 
-// noteOrigin notes whether the origin takes connections, as shown by a request. If it does not, down is the
-// earliest time of a new try; zero else, and after a failure of this client's own. If the origin takes
-// connections again, Run is woken. A call that was given up says nothing of the origin.
+// noteOrigin notes whether the origin takes connections, as shown by a request. If it does not, down is the earliest time of a new try; zero else, and after a
+// failure of this client's own. If the origin takes connections again, Run is woken, and a pause since operations there are left alone (passesBy) ends. A call
+// that was given up says nothing of the origin.
 func (r *replies) noteOrigin(sent wire.Result) (down time.Time) {
 	t := r.task
 	switch policy := &t.cfg.Retry; {

@@ -381,7 +381,8 @@ func (w *world) follows(o *order) bool {
 	return w.calm.Load() || o.kind == keyless && w.dice.chance(0.5, "follows", o.id)
 }
 
-// enqueue calls Enqueue for the order in the process life l, tells the model of the result, and returns the verdict that the caller draws from it.
+// enqueue calls Enqueue for the order in the process life l, tells the model of the result, and returns the verdict that the caller draws from it. A success is
+// unknown: the caller asks again for its answer.
 func (w *world) enqueue(o *order, l *life, req *http.Request, key oncehttp.Key) verdict {
 	since := w.model.calling(o, key)
 	err := o.client(l).Enqueue(req, key)

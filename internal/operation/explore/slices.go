@@ -141,7 +141,8 @@ func (l *list) bounds(gate, command Bounds) Bounds {
 	return gate
 }
 
-// add adds a search of this name for each of these kinds of servers. change sets what is special about it.
+// add adds a search of this name for each of these kinds of servers. change sets what is special about it. Else both clients are configured alike, and the
+// clock may stand at the begin, just before the end of the window, and after it.
 func (l *list) add(name string, b Bounds, change func(*Slice), kinds ...ServerKind) {
 	names := map[ServerKind]string{
 		KeepsAll: "keeps all", KeepsSuccess: "keeps successes", KeepsErrors: "keeps errors", KeepsNothing: "keeps nothing", SaysDone: "keeps all",

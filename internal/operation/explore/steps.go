@@ -123,7 +123,7 @@ func (m *moves) lease(w *World, p int) {
 }
 
 // fetchToken adds the results of the step FetchToken, a request for the key that the server hands out: a token, none
-// for now, or none at all. It counts as no send.
+// for now, or none at all. It counts as no send. Tokens are numbered from 1, in their order.
 func (x *ways) fetchToken() {
 	fetched := func(ok, again bool, sent operation.Sent) func(*operation.Drive) {
 		return func(d *operation.Drive) { d.TokenFetched(ok, again, sent) }
