@@ -63,6 +63,6 @@ func NotRekeyed(o operation.Op, before operation.Op) operation.Op {
 	return o
 }
 
-// WaitsForRelease reports whether an operation begun by a Rekey is still held: the Rekey has not finished, and only its end makes the operation pending.
-// (Invariants 31 and 54.)
+// WaitsForRelease reports whether an operation begun by a Rekey is still held: the Rekey has not finished, and only its end makes the operation pending. An
+// enqueued one was released before, and is held to be replaced in its turn. (Invariants 31 and 54.)
 func WaitsForRelease(o *operation.Op) bool { return o.Hold == persist.HoldRekey && !o.Enqueued }

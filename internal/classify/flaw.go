@@ -68,7 +68,7 @@ func (r *reader) refusal(p *profile.Profile) Verdict {
 	return Verdict{Kind: KindRefused, Flaw: flaw}
 }
 
-// SuccessFlaw returns the reason for not believing an answer of success (2xx), such as a body that tells of a failure. It returns the empty Flaw for
+// SuccessFlaw returns the reason for not believing an answer of success (2xx), such as a page of a proxy, or a body without its end. It returns the empty Flaw for
 // most answers.
 func SuccessFlaw(p *profile.Profile, a Answer, f Facts) Flaw {
 	r := reader{answer: content{Answer: a}, facts: f}

@@ -238,9 +238,9 @@ func (g Given) SendsBefore(recorded int) int {
 	return recorded
 }
 
-// MayRecall reports whether somebody with the key and the request may have the recorded answer without a call: it is the whole answer of a confirmed operation, a caller
-// was told of the end, no other operation was begun in its place, no event of the API contradicts it, and nothing must be noted before another one is. (Invariants 4, 14,
-// 17, 54, 55 and 56.)
+// MayRecall reports whether somebody with the key and the request may have the recorded answer without a call: it is the whole answer of a confirmed operation, a caller was
+// told of the end, no other operation was begun in its place, no event of the API contradicts it, and no note of the telling (NotesTold) has to be written first. (Invariants
+// 4, 14, 17, 54, 55 and 56.)
 func MayRecall(rec *persist.Record) bool {
 	op := OpOf(rec, 0)
 	return rec.State == persist.StateConfirmed && rec.ReplacedBy == "" && rec.Answer != nil && !rec.Answer.BodyDropped && !rec.Unreported && !NotesTold(rec) && !op.IsContradicted()

@@ -377,7 +377,7 @@ func (s successor) unstopped(old, next *persist.Record) error {
 var errBegunElsewhere = errors.New("an earlier call has begun the operation in its place, and Client.Assign has given that to an account since")
 
 // failed returns the error for a failure err of the journal. It does not rule out an effect: the act (such as a Redrive or a Rekey) may have done a part of its
-// work.
+// work. errElsewherePlace is returned as it is: the caller looks again.
 func (s successor) failed(old *persist.Record, err error) error {
 	if errors.Is(err, errElsewherePlace) {
 		return err
