@@ -24,6 +24,7 @@ func (a *attempts) attempt() {
 		sent = false
 	}
 	for {
+		// If that takes long, the drive ends the attempts, and the step below is the last write.
 		if a.task.drive.WaitsToSend() {
 			a.limited()
 		}

@@ -60,7 +60,7 @@ func (j eventJournal) holdOne(ctx context.Context, id persist.ID, note string) e
 		held := acts.HeldFor(op, persist.HoldPredecessor)
 		write(&rec, held)
 		rec.OwedFrom, rec.Note = operation.OwedAs(&op, held.State, held.Hold, 0, e.now()), strings.ToValidUTF8(note[:min(len(note), persist.NoteBytesMax)], "")
-		// A lease that has ended goes, so that the hold is free for everybody.
+		// A lease that has ended goes, so that the hold is free for everybody. The update fails (ErrStale) if somebody has changed the record since.
 		e.unstamp(&rec)
 		switch _, err = e.journal.Update(ctx, rec); {
 		case err == nil:

@@ -257,9 +257,9 @@ func (d *delivering) start(ctx context.Context, id persist.ID, own uint64) bool 
 	return true
 }
 
-// deliver hands the state of a record to Config.OnResult, if that is still owed and durable, and marks it as delivered. own is the revision
-// that no other process delivers until OwedFrom; zero: none is. It returns false if this process has to try again; true also if nothing is
-// owed or another process has it. A result may be delivered twice: if its mark fails, or the process dies before it.
+// deliver hands the state of a record to Config.OnResult, if that is still owed and durable, and marks it as delivered. own is the revision that no other
+// process delivers until OwedFrom; zero: none is. It returns false if this process has to try again; true also if nothing is owed, if another process has it,
+// or if the record cannot be read: a later look finds it. A result may be delivered twice: if its mark fails, or the process dies before it.
 func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 	rec, err := r.engine.journal.Get(ctx, id)
 	if err != nil || !rec.Owed() {

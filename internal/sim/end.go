@@ -48,6 +48,7 @@ func (w *world) end() {
 	w.model.audit(w.store, "after the last restart")
 	left := 1
 	for n := 0; n < endPasses && left > 0; n++ {
+		// The first passes send all that is due.
 		behaves := len(w.plan.Steps) // sends; the rest after a pass serves the next
 		if n == 0 {
 			behaves *= 10
