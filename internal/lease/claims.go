@@ -65,6 +65,7 @@ func (c *claims) handOver(rec *persist.Record, marked time.Time) (running bool) 
 		c.renewal.hold(rec).lost = true
 		return false
 	case acts.RunGoesOn:
+		// The claim has raised the record's revision and counted a drive: the run's next write must start from these.
 		at.revision, at.drives = max(at.revision, rec.Revision), max(at.drives, rec.Drives)
 	}
 	if rec.LeaseUntil.After(at.until) {

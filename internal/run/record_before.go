@@ -140,8 +140,8 @@ func (x existing) refuseOpening(op *preparedRequest, says operation.Opening, by 
 	}
 }
 
-// known returns what a call knows of the record found under its key, for the decision of operation.Call.Open, and the operation that a
-// person has begun in its place, if any. Errors: the journal's.
+// known returns what a call knows of the record found under its key, for the decision of operation.Call.Open, and the operation that a person has begun in its
+// place, if any. Keyless: the call names no key, and another process sends the operation; the call must not join that. Errors: the journal's.
 func (x existing) known(op *preparedRequest) (c operation.Call, by replacement, err error) {
 	t := x.task
 	c = op.known(&t.rec)

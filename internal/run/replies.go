@@ -120,7 +120,7 @@ func (r *replies) noteOrigin(sent wire.Result) (down time.Time) {
 }
 
 // stopped returns the reason for which the drive has stopped the run; nil if it was not stopped. It may be asked once there is no further attempt. It
-// is the cause in the call's error.
+// is the cause in the call's error. gaveUp tells why the call made no further attempt; failed is the error of the latest failed step.
 func (r *replies) stopped() error {
 	switch stop := r.task.drive.Stop(); stop {
 	case operation.GivenUp:

@@ -25,8 +25,8 @@ func (w *world) joiners(l *life, r *rand.Rand) func() {
 	}
 }
 
-// join lets a second caller of the same business ask for an operation, soon. The returned function waits for it.
-// Nobody else knows a generated key.
+// join lets a second caller of the same business ask for an operation, soon. The returned function waits for it. The caller may be at another process, and may
+// give up early. Nobody else knows a generated key, so its operation gets no second caller (joinable).
 func (w *world) join(l *life, rec persist.Record, r *rand.Rand) func() {
 	o := w.model.orderOf(rec)
 	if !joinable(o, rec) {

@@ -179,7 +179,8 @@ func (m *model) orderOf(rec persist.Record) *order {
 }
 
 // takes reports whether a person may begin the order of a record once more, and notes that it is (rekeyed). The person has looked: nothing has happened, nobody
-// asks, and the record has its caller's present key. A caller without a key is told, and asks no more.
+// asks, and the record has its caller's present key. A caller without a key is told, and asks no more. Of a reuser,
+// whose key is that of another order, it is false.
 func (m *model) takes(rec persist.Record) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
