@@ -123,6 +123,7 @@ func (k rekey) mark(replaces successor, old, next *persist.Record) error {
 		return err
 	}
 	begunAt(next, place.Account)
+	// No operation of the new key without an account may exist, and none before old may forbid a new one.
 	if err := replaces.unassignedKey(old, next); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (k rekey) mark(replaces successor, old, next *persist.Record) error {
 	case err != nil:
 		return err
 	}
-	return replaces.stillAlone(old, next)
+	return replaces.stillAlone(old, next) // a call may have begun the next generation meanwhile: then the name is removed again
 }
 
 // interrupted returns an error if the Rekey must go on no more, since its context has ended or the client is

@@ -140,7 +140,7 @@ func (c *company) apply(w *world, l *life, cfg *oncehttp.Config) {
 }
 
 // window returns the time for which this process takes the server to know a key, by its profile. In some runs one of the clients has a corrected profile, with
-// half that time (corrected). The next version (next) has half of it, too, and its records say so.
+// half that time (corrected). The next version (next) has half of it, too, but its records say so: the caller takes the shorter of the two.
 func (l *life) window() time.Duration {
 	window := l.w.plan.Setting.Profile.Window.Floor
 	if l.variant.company.corrected && !l.variant.next {

@@ -26,7 +26,7 @@ func (c customers) String() string { return [...]string{"apart", "by account", "
 // shop is Config.Account if ContextWithAccount names the customers.
 const shop = "shop"
 
-// customers draws how the customers of a run are told apart: by client, by account, or by credentials alone.
+// customers draws how the customers of a run are told apart: by client (the default), by account, or by credentials alone.
 func (s *Setting) customers(r *rand.Rand) {
 	switch one := r.IntN(2) == 0; {
 	case one && s.Authorize && s.Accounts > 1:
