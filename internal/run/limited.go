@@ -71,7 +71,8 @@ func beginTurn(ctx context.Context, origin string, limiter Limiter) (t *turn, le
 	go func() {
 		defer close(t.done)
 		t.crashed = apart(func() {
-			for t.next() { // one call for each request that wants to be sent; none after an error
+			// One call for each request that wants to be sent; none after an error.
+			for t.next() {
 				t.err = limiter.Wait(t.within)
 			}
 		})

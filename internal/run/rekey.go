@@ -145,7 +145,8 @@ func (k rekey) mark(replaces successor, old, next *persist.Record) error {
 	case err != nil:
 		return err
 	}
-	return replaces.stillAlone(old, next) // a call may have begun the next generation meanwhile: then the name is removed again
+	// A call may have begun the next generation meanwhile: then the name is removed again.
+	return replaces.stillAlone(old, next)
 }
 
 // interrupted returns an error if the Rekey must go on no more, since its context has ended or the client is

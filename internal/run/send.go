@@ -126,7 +126,8 @@ func (r *requests) requestFor(ctx, send context.Context, rec *persist.Record, ta
 	}
 	// A new one for each send: the one before may have been changed by a wrapper around the Transport.
 	req := request.New(send, rec, target, t.credentials)
-	request.SetFirstSent(req, rec, t.prof) // the profile's header for the time of the key's first send, if it has one
+	// The profile's header for the time of the key's first send, if it has one.
+	request.SetFirstSent(req, rec, t.prof)
 	if !r.authorizes(rec.Origin) {
 		return req, nil
 	}

@@ -101,7 +101,8 @@ func (w *witness) endByEvidence(ctx context.Context, rec *persist.Record, told b
 	return w.writer.change(ctx, rec, func() error {
 		before, now := *rec, w.now().Round(0)
 		op := operation.OpOf(rec, 0)
-		settled := acts.Settled(op, persist.EffectHappened, 0) // no status: there is no answer
+		// No status: there is no answer.
+		settled := acts.Settled(op, persist.EffectHappened, 0)
 		write(rec, settled)
 		// Without an answer: the event proves the effect, and not how the API would have answered.
 		rec.Effect, rec.Finished, rec.Answer = persist.EffectHappened, now, nil
