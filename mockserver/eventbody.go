@@ -96,8 +96,7 @@ func (e *events) body(w *profile.Webhook, p *profile.EventProof, x *exchange, fa
 		put(whole, w.Events, []any{within(w.Event, event)})
 	}
 	if w.Live != "" {
-		// LiveValue is the member's value for live events: without "true" it means test
-		put(whole, w.Live, live == (w.LiveValue == "true"))
+		put(whole, w.Live, live == (w.LiveValue == "true")) // LiveValue: of live events; "false" where the member says test
 	}
 	text, err := json.Marshal(whole)
 	if err != nil { // the amount is no number

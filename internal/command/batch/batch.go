@@ -108,7 +108,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.yes, "yes", false, "with --generation: send rows, too, that an earlier run told as done before a --declined made a decline of their answer; with an API without keys: send what is new to a restored journal")
 	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or what its header has instead: tabs or semicolons)")
 	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order, and none once one of them has not ended")
-	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows, tried in a row, that failed alike, or in a row whose keys stand for other requests (0: never); a declined row is an answer, and no failure")
+	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows, tried in a row, that failed alike; a declined row is an answer, and no failure (0: never, nor after 20 whose keys stand for other requests)")
 	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
 	session.BindKeepFields(fs, &f.keepFields, "the key's fields, those of --sum and --currency, /reference, /amount and /currency; none: nothing")
 	session.BindDropRequest(fs, &f.drop)

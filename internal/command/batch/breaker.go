@@ -109,7 +109,7 @@ const takenRowsMost = 20
 
 // takenText returns the end of a sentence about n rows in a row whose keys stand for other requests.
 func takenText(n int) string {
-	return words.Count(n, "row") + " one after the other stand for other requests, so that the file or the call may be a wrong one"
+	return words.Count(n, "row") + ", with none between that the journal knows as it is, stand for other requests, so that the file or the call may be a wrong one"
 }
 
 // flagged is the flag in the error of a batch that a limit has stopped.

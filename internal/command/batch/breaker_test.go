@@ -251,17 +251,25 @@ func TestBatchStopsAtAChangedFile(t *testing.T) {
 		args     []string
 		sends    int64
 	}{
-		"another currency":    {func(int) string { return "USD" }, nil, 30},
-		"all, on purpose":     {func(int) string { return "USD" }, []string{"--max-errors", "0"}, 60},
-		"each second row":     {func(i int) string { return []string{"EUR", "USD"}[i%2] }, []string{"--max-errors", "5"}, 60},
-		"the first is enough": {func(int) string { return "USD" }, []string{"--fail-fast"}, 30},
+		"another currency":   {func(int) string { return "USD" }, nil, 30},
+		"all, on purpose":    {func(int) string { return "USD" }, []string{"--max-errors", "0"}, 60},
+		"each second row":    {func(i int) string { return []string{"EUR", "USD"}[i%2] }, []string{"--max-errors", "5"}, 60},
+		"fail fast":          {func(int) string { return "USD" }, []string{"--fail-fast"}, 30},
+		"one row, fail fast": {func(i int) string { return map[bool]string{true: "USD", false: "EUR"}[i == 0] }, []string{"--fail-fast"}, 60},
 	} {
 		s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 		file := commandtest.WriteFile(t, "in.csv", rows(30, euro))
 		batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--workers", "1"}
 		commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
 		commandtest.WriteFile(t, file, rows(60, c.currency))
+		would := commandtest.Run(t, append(append(batch, c.args...), "--dry-run")...)
+		if said := fmt.Sprintf("; %d would be sent", c.sends-30); !strings.Contains(would.Err, said) || strings.Contains(would.Err, " before a stop at row 20, where the keys of 20 rows, ") != (c.sends == 30) {
+			t.Errorf("%s: the dry run says %q, want %q", name, would.Err, said)
+		}
 		got := commandtest.Run(t, append(batch, c.args...)...)
+		if c.sends == 30 && (got.Status != terminal.ExitRefused || !strings.Contains(got.Err, "look at the file and the call; where they are right, with --max-errors 0, else once they are, run the same command again")) {
+			t.Errorf("%s: status %d, stderr %q", name, got.Status, got.Err)
+		}
 		if stopped := strings.Contains(got.Err, "stand for other requests, so that the file or the call may be a wrong one; the rest was not looked at (--max-errors 0 looks at all rows)"); s.Sends.Load() != c.sends || stopped != (c.sends == 30) {
 			t.Errorf("%s: %d sends, want %d; stderr %q", name, s.Sends.Load(), c.sends, got.Err)
 		}
@@ -280,7 +288,30 @@ func TestForgottenOrder(t *testing.T) {
 			t.Errorf("%v: %q", also, got.Err)
 		}
 	}
-	for _, also := range [][]string{{"--ordered-by", "supplier"}, {"--ordered-by", ""}, {"--url", s.URL + "/other", "--new-journal", "--key", "p:{id}"}} {
+	other := commandtest.WriteFile(t, "other.csv", "id,supplier\n7,a\n")
+	commandtest.Run(t, "batch", other, "--url", s.URL, "--key", "p:{id}", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK) // its keys are others
+	for _, also := range [][]string{{"--ordered-by", "supplier"}, {"--ordered-by", ""}, nil} {                                       // an empty one takes the column back
 		commandtest.Run(t, append(batch, also...)...).Want(t, terminal.ExitOK)
 	}
 }
+
+// TestNewRowsHideNoChangedFile: new rows between those whose keys stand for other requests do not keep a batch of a wrong file going.
+func TestNewRowsHideNoChangedFile(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+	earlier, mixed := "id,currency\n", "id,currency\n"
+	for i := range 40 {
+		earlier += fmt.Sprintf("%d,EUR\n", i)
+		mixed += fmt.Sprintf("%d,USD\n%d,USD\n", i, 100+i)
+	}
+	file := commandtest.WriteFile(t, "in.csv", earlier)
+	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--workers", "1"}
+	commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
+	commandtest.WriteFile(t, file, mixed)
+	if commandtest.Run(t, batch...).Want(t, terminal.ExitRefused); s.Sends.Load() >= 40+takenMost {
+		t.Errorf("%d sends of new rows", s.Sends.Load()-40)
+	}
+}
+
+// takenMost is the number of rows in a row with the keys of other requests after which a batch stops.
+const takenMost = 20

@@ -114,3 +114,43 @@ func TestDraftOfOtherMethods(t *testing.T) {
 		}
 	}
 }
+
+// TestForgottenProfileBesideOthers: a forgotten --profile is noticed beside another file of the journal at the same server, and beside a line of the configuration file.
+func TestForgottenProfileBesideOthers(t *testing.T) {
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+	dir := t.TempDir()
+	one, other := commandtest.WriteFile(t, filepath.Join(dir, "a.csv"), "id\na\n"), commandtest.WriteFile(t, filepath.Join(dir, "b.csv"), "id\nb\n")
+	batch := func(file, key string, more ...string) commandtest.Ran {
+		return commandtest.Run(t, commandtest.Fast(append([]string{"batch", file, "--url", s.URL, "--key", key, "--journal", filepath.Join(dir, "j.db")}, more...)...)...)
+	}
+	batch(one, "a:{id}").Want(t, terminal.ExitOK)
+	batch(other, "b:{id}", "--profile", "none").Want(t, terminal.ExitOK)
+	commandtest.WriteFile(t, other, "id\nb\nc\n")
+	batch(other, "b:{id}").WantErr(t, "an earlier run for this --url and --key had --profile none")
+	t.Setenv("ONCEHTTP_CONFIG", commandtest.WriteFile(t, filepath.Join(dir, "config"), "profile = draft-07\n"))
+	batch(other, "b:{id}").WantErr(t, "an earlier run for this --url and --key had --profile none")
+	batch(one, "a:{id}").Want(t, terminal.ExitOK)
+	if n := s.Sends.Load(); n != 2 {
+		t.Errorf("%d sends, want 2", n)
+	}
+}
+
+// TestDryRunWithCredentials: pending rows with credentials are sent by a run with the headers that it has, and --dry-run says so.
+func TestDryRunWithCredentials(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	file := commandtest.WriteFile(t, "in.csv", "id\na\nb\n")
+	batch := commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--max-attempts", "1")
+	credentials := []string{"-H", "Authorization: Bearer x"}
+	commandtest.Run(t, append(batch, credentials...)...).Want(t, terminal.ExitUnknown)
+	for _, flags := range [][]string{nil, credentials} {
+		before := s.Sends.Load()
+		if got := commandtest.Run(t, append(append(batch, flags...), "--dry-run")...).Want(t, terminal.ExitOK); !strings.Contains(got.Err, "2 pending; 2 would be sent") {
+			t.Errorf("%v: %q", flags, got.Err)
+		}
+		commandtest.Run(t, append(batch, flags...)...).Want(t, terminal.ExitUnknown)
+		if n := s.Sends.Load() - before; n != 2 {
+			t.Errorf("%v: %d sends, want 2", flags, n)
+		}
+	}
+}

@@ -25,9 +25,10 @@ takes only those of version 4, or keys stand in the body or query, --key
 
 Every row is checked before anything is sent. Two rows with one key and the same
 content are one operation; with other content they are an error. A batch that
-cannot succeed stops: after --max-errors rows, tried in a row, that failed alike, or
-rows in a row whose keys stand for other requests; when no connection can be had; or
-after 10 rows in a row that the journal's server did not let begin.
+cannot succeed stops: after --max-errors rows, tried in a row, that failed alike; after
+20 rows whose keys stand for other requests, with none between that the journal knows as
+it is, as of a wrong file (status 1); when no connection can be had; or after 10 rows in
+a row that the journal's server did not let begin.
 
 --sum adds up a column, exactly, by the currencies of --currency. The total stands
 in --dry-run and in the summary, where each row is in one class and the classes add

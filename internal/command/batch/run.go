@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -297,12 +296,11 @@ func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 	}, true
 }
 
-// lacks returns the first condition of a record that this run does not meet, as its client would say once it has the row's request: credentials are in the headers of
-// the run.
+// lacks returns the first condition of a record that this run does not meet, as its client says once it has the row's request. Credentials are none: the client sends
+// those of the row's request, or none.
 func (b *batch) lacks(rec *persist.Record) acts.Lack {
 	lack := b.sender.Lacks(rec)
-	given := func(name string) bool { return b.plan.header.Get(name) != "" }
-	if lack.Need == acts.Authorize && len(rec.Omitted) > 0 && !slices.ContainsFunc(rec.Omitted, func(name string) bool { return !given(name) }) {
+	if lack.Need == acts.Authorize && len(rec.Omitted) > 0 {
 		return acts.Lack{}
 	}
 	return lack
@@ -377,11 +375,9 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	if tripped := (*stoppedError)(nil); errors.As(cause, &tripped) && tripped.flag != "" && b.tally.NotTried == 0 && ctx.Err() == nil {
 		cause = nil // the last rows ended alike, and none was left to be stopped
 	}
-	if wrong := (*stoppedError)(nil); errors.As(cause, &wrong) && wrong.wrongFile {
+	if wrong := (*stoppedError)(nil); errors.As(cause, &wrong) && wrong.wrongFile && printing == nil { // a run again would stop there again
 		b.tally.Mend = "look at the file and the call; where they are right, with --max-errors 0, else once they are, "
-		if status = max(status, terminal.ExitRefused); printing != nil { // a run again would stop there again
-			status = terminal.ExitUnknown
-		}
+		status = max(status, terminal.ExitRefused)
 	} else if b.tally.NotTried > 0 || cause != nil || printing != nil {
 		status = terminal.ExitUnknown
 	}
@@ -400,7 +396,7 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 		} else if tripped := (*stoppedError)(nil); errors.As(cause, &tripped) {
 			cause = tripped.said(b.tally.Untried())
 		}
-		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: cause}
+		return &terminal.ExitError{Status: status, Err: cause}
 	}
 	if printing != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: printing}
