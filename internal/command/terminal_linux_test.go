@@ -235,3 +235,29 @@ func TestSignalEndsAQuestion(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerOnATerminal: on a terminal, an answer without a line end is not run into by what is said of it.
+func TestAnswerOnATerminal(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write([]byte(`{"status":"pending"}`))
+	})
+	keyboard, screen := newTerminal(t)
+	shown := make(chan string)
+	go func() {
+		var b bytes.Buffer
+		for buffer := make([]byte, 4096); !strings.Contains(b.String(), "the end of the command"); {
+			n, err := keyboard.Read(buffer)
+			if b.Write(buffer[:n]); err != nil {
+				break
+			}
+		}
+		shown <- b.String()
+	}()
+	status := command.Run(context.Background(), []string{"send", "POST", s.URL, "-d", "{}", "--key", "k", "--journal", t.TempDir() + "/j.db"}, screen, screen, screen)
+	_, _ = screen.WriteString("the end of the command")
+	if text := <-shown; status != terminal.ExitOK || !strings.Contains(text, "{\"status\":\"pending\"}\r\naccepted (202): ") {
+		t.Errorf("status %d, and it shows %q", status, text)
+	}
+}

@@ -227,7 +227,8 @@ const (
 func (l Lookalike) InTheWay(o *operation.Op) InTheWay {
 	ended := o.State.Final()
 	switch {
-	// Begin finds its own key, a header selects another account, a caller knows the end, or a call here tells it to its callers.
+	// OwnKey: Begin finds it. OtherScope: a header selects another account. Ended and not Unreported: a caller knows the end. Undoubted: its call here
+	// tells the end to its callers, and no earlier send is in doubt, so that this call is a second order, and no repetition.
 	case l.OwnKey, l.OtherScope, ended && !o.Unreported, !ended && l.Undoubted:
 		return NotInTheWay
 	case ended:

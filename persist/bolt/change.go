@@ -104,7 +104,8 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 }
 
 // Update implements [persist.Journal]: it replaces an unfinished record at its revision, and returns it at the next one once that is durable. Others see the
-// new revision in memory at once; a Begin of the same ID, and a Finish, wait for its commit. change has locked mu, and unlockAndAwait unlocks it.
+// new revision in memory at once; a Begin of the same ID, and a Finish, wait for its commit. change has locked mu unless it returns an error, and
+// unlockAndAwait unlocks it. false: the record does not end. The second result of change, the place of the record in memory, is for an end.
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, err

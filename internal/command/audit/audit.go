@@ -118,12 +118,13 @@ type audit struct {
 	get      func(key string, of *persist.Record) (persist.Record, error) // an operation of the account of a record
 	gone     func(rec *persist.Record) (match, why string)                // of an operation whose key is gone: see goneKeys
 
-	declinedTexts []string // the values of --declined that the journal keeps, where they are used
-	spellings     int      // operations without a row, with an alike one there
-	foreignAlike  int      // those rows
-	heldRestored  bool     // an operation is held as restored
-	keyed         bool     // an operation was sent under a key that its API knows
-	keyless       bool     // an operation is of an API without keys
+	declinedTexts []string       // the values of --declined that the journal keeps, where they are used
+	spellings     int            // operations without a row, with an alike one there
+	foreignAlike  int            // those rows
+	oneType       map[string]int // operations done here whose rows are all of one type (--type), by that
+	heldRestored  bool           // an operation is held as restored
+	keyed         bool           // an operation was sent under a key that its API knows
+	keyless       bool           // an operation is of an API without keys
 
 	scale scale
 }

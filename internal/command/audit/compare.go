@@ -169,6 +169,9 @@ func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows
 		return nil // the rows are those of another operation with this reference
 	}
 	x.There = rows[0].where()
+	if here.done {
+		a.countTypes(rows)
+	}
 	switch {
 	case here.unread && len(a.flags.where) == 0 && !a.flags.allRows: // neither side proves that it was done: a row may be of a payment that failed
 		return a.blind(x, unreadAnswer+mayHaveFailed)

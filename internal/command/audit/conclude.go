@@ -29,7 +29,7 @@ func (a *audit) conclude(stderr io.Writer) {
 	for _, text := range a.totalLines() {
 		terminal.Say(stderr, "%s", text)
 	}
-	for _, text := range a.foreignSteps() {
+	for _, text := range append(a.typeSteps(), a.foreignSteps()...) {
 		terminal.Say(stderr, "%s", text)
 	}
 	if a.allEdge() {

@@ -108,3 +108,21 @@ func TestAuditOfAnEmptyColumn(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditNamesLoneTypes: where some operations have rows of one type alone, and others of another one, stderr says so: a refund alone proves no payment.
+func TestAuditNamesLoneTypes(t *testing.T) {
+	t.Parallel()
+	j := doneJournal(t, 3)
+	for name, c := range map[string]struct {
+		export string
+		said   string
+	}{
+		"a refund alone":   {"order,kind\n1,payment\n2,refund\n3,payment\n", "types: 2 operations with kind=payment alone, 1 operation with kind=refund alone, and the total there adds up all types; to compare one of them: --where kind=payment\n"},
+		"beside a payment": {"order,kind\n1,payment\n2,payment\n2,refund\n3,payment\n", ""},
+	} {
+		_, got := findings(t, terminal.ExitOK, "--journal", j, "--against", commandtest.WriteFile(t, "export.csv", c.export), "--type", "kind", "--all-rows")
+		if strings.Contains(got.Err, "types: ") != (c.said != "") || !strings.Contains(got.Err, c.said) {
+			t.Errorf("%s: %q", name, got.Err)
+		}
+	}
+}

@@ -2,8 +2,11 @@ package audit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
 // This file holds the rows of an export that seem to be of one operation twice.
@@ -38,6 +41,37 @@ func (a *audit) doubleRows(rows []indexedRow) string {
 		text = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", len(rows)-rowsNamedMax)
 	}
 	return text
+}
+
+// countTypes counts an operation done here whose rows are all of one type (--type).
+func (a *audit) countTypes(rows []indexedRow) {
+	one := !slices.ContainsFunc(rows, func(r indexedRow) bool { return r.Type != rows[0].Type })
+	if a.flags.typeCol == "" || !one {
+		return
+	}
+	if a.oneType == nil {
+		a.oneType = map[string]int{}
+	}
+	if _, known := a.oneType[rows[0].Type]; known || len(a.oneType) < typesMax {
+		a.oneType[rows[0].Type]++
+	}
+}
+
+// typesMax bounds the types that are counted.
+const typesMax = 20
+
+// typeSteps returns the next step where some operations have rows of one type alone, and others of another one: one with a refund alone may never have been paid, and
+// no row says which type is which.
+func (a *audit) typeSteps() []string {
+	if len(a.oneType) < 2 {
+		return nil
+	}
+	var parts []string
+	most := slices.MaxFunc(slices.Sorted(maps.Keys(a.oneType)), func(x, y string) int { return a.oneType[x] - a.oneType[y] })
+	for _, kind := range slices.Sorted(maps.Keys(a.oneType)) {
+		parts = append(parts, fmt.Sprintf("%s with %s=%s alone", words.Count(a.oneType[kind], "operation"), a.flags.typeCol, words.Clip(kind)))
+	}
+	return []string{fmt.Sprintf("types: %s, and the total there adds up all types; to compare one of them: --where %s", strings.Join(parts, ", "), words.ShellQuote(a.flags.typeCol+"="+most))}
 }
 
 // takeBack returns the next step for what took effect more than once by its rows. Some exports show one effect in several rows, and the step says so.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 
@@ -339,32 +338,6 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 		f.note(s, "%s; next: %s", l.Error.Message, f.nextStep(ctx, ses, &l))
 	}
 	return terminal.ExitWith(l.Exit)
-}
-
-// head keeps the bytes written to it, up to one more than results.AnswerBytesMax.
-type head []byte
-
-// Write keeps the bytes up to the limit. It never fails.
-func (h *head) Write(p []byte) (int, error) {
-	*h = append(*h, p[:min(len(p), results.AnswerBytesMax+1-len(*h))]...)
-	return len(p), nil
-}
-
-// print writes the answer to w as it comes in, and its body to kept, too, from which its result is told. With --include the head comes first.
-func (f *sendFlags) print(w io.Writer, resp *http.Response, kept io.Writer) error {
-	if f.include {
-		if _, err := fmt.Fprintf(w, "%s %s\r\n", resp.Proto, resp.Status); err != nil {
-			return err
-		}
-		if err := f.Secret.Shown(resp.Header).Write(w); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(w, "\r\n"); err != nil {
-			return err
-		}
-	}
-	_, err := io.Copy(io.MultiWriter(w, kept), resp.Body)
-	return err
 }
 
 // failed prints nothing on stdout: only this request's own final answer belongs there. With --json it prints the line with the reason. Else the error's text

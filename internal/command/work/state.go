@@ -149,18 +149,18 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// sayWhy prints the reason if an operation did not end well. Each reason is printed once for an
-// origin, since it comes again with every pass (look at the due operations). After saidMax reasons no new one is printed. Each failure of the journal is
-// printed.
+// sayWhy prints the error of an operation that did not end well. It prints each reason, the cause in the error or, without one, what came of the operation, once for an
+// origin: it comes again with every pass (look at the due operations), and with each operation there. After saidMax reasons no new one is printed. Each failure of the
+// journal is printed. FlagWords puts the flags of the command in the place of the fields of Config.
 func (w *worker) sayWhy(e oncehttp.Event) {
 	text := words.FlagWords(e.Err.Error())
 	if e.Key == "" { // it is about the journal, and of no operation
 		terminal.Say(w.err, "%s", words.FlagWords(place.JournalError(w.ses.Place.Name, e.Err).Error()))
 		return
 	}
-	why := e.Origin
+	why := e.Origin + " " + e.Outcome.String() + " " + string(e.Hold)
 	if cause := (*oncehttp.Error)(nil); errors.As(e.Err, &cause) && cause.Cause != nil {
-		why += " " + cause.Cause.Error()
+		why = e.Origin + " " + cause.Cause.Error()
 	}
 	if w.said[why] || len(w.said) >= saidMax {
 		return
