@@ -53,13 +53,20 @@ run, which .oncehttp-journals there names (on a server 1,024 rows are looked for
 does not answer asks). All rows of a file up to 65,536 are looked for,
 and of a larger one that many or half as many, evenly spread, which a line says; in each
 folder 1,000 journals, the newest first, for ten seconds in all. If journals were left
-out, it asks, too; one that cannot be read is warned about. A file asks also if half of
+out, it asks, too; one that cannot be read is warned about, and the file's own one
+asks. A file asks also if half of
 its rows were begun before under other keys, or any under the same key for another
 --account, in this journal or one beside it: they are sent once more then. That is
 searched in up to 65,536 rows, in the newest records of the 20 newest journals, and for
 five seconds in others. A file whose journal was moved or deleted while a batch had it
 open, as a file JOURNAL.lost says, asks, too. Where nobody can be asked, such files are
 refused; --new-journal takes them as meant.
+
+A run that leaves out a flag of the latest run with its --url and --key on the journal is
+refused: --profile, --already-done or --ordered-by; so is one with another --key-header, or
+none. The error names the way to do so on purpose. The journal keeps this of the latest
+runs, as far as 256 bytes go. A file asks before it goes to a server at which none of its
+rows are, where its own journal has them at another one (--other-server takes it as meant).
 
 Rows that may be a mistake are warned about, with their lines, before anything is
 sent: one that may be the total of others, an amount (of --sum, or "amount") that is
