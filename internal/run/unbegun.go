@@ -37,7 +37,8 @@ type unbegun struct {
 	refusals *refusals                                                   // make the error about another's record
 }
 
-// noRequest returns the error of a call without a request.
+// noRequest returns the error of a call without a request (nil). It looks for an operation under key, if there is one, and tells its end, as the error of any other
+// call that begins nothing: the key may have been sent before. There is no request whose context could end the look.
 func noRequest(u *unbegun, name, key string) *Error {
 	named := request.Named{Account: persist.Account(u.cfg.Account)}
 	if key != "" {
