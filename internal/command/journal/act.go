@@ -48,7 +48,7 @@ type act struct {
 	config func(rec *persist.Record) (oncehttp.Config, error)
 	// before, if not nil, is asked first; an error of it leaves the operation alone.
 	before func(ctx context.Context, ses *session.Session, rec *persist.Record) error
-	// begun, if not nil, returns the key under which the act begins the operation anew.
+	// begun, if not nil, returns the key under which the act has begun the operation anew; "": it stood there before.
 	begun func(rec *persist.Record) string
 	// said is printed before an operation's key; names: with the key of begun behind it.
 	said  string
@@ -227,7 +227,9 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 		}
 		terminal.Say(s.Out, "%s: %s", a.text(rec), rec.Key)
 		if a.begun != nil {
-			begun = append(begun, a.begun(rec))
+			if key := a.begun(rec); key != "" {
+				begun = append(begun, key)
+			}
 		}
 	}
 	if len(failed) == 0 || len(records) == 1 { // the error of a single one stands alone, with its own exit status

@@ -35,6 +35,7 @@ type redriveFlags struct {
 	profile  string
 	pin      session.PinFlags
 	sums     results.SumFlags
+	stood    []string // the keys whose next generation an earlier redrive has begun, and which has not ended
 }
 
 // redriveHelp is the help of journal redrive.
@@ -156,7 +157,12 @@ func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profil
 		said:   "redriven",
 		denies: true,
 		before: f.standsInPlace,
-		begun:  func(rec *persist.Record) string { return intent.NextGeneration(rec.Key) },
+		begun: func(rec *persist.Record) string {
+			if slices.Contains(f.stood, rec.Key) {
+				return ""
+			}
+			return intent.NextGeneration(rec.Key)
+		},
 	}, s)
 }
 
@@ -168,7 +174,10 @@ func (f *redriveFlags) standsInPlace(ctx context.Context, ses *session.Session, 
 	}
 	next, err := successorOf(ctx, ses.Journal, rec)
 	switch {
-	case errors.Is(err, persist.ErrNotFound), err == nil && !next.State.Final(): // it is begun now, or goes on
+	case errors.Is(err, persist.ErrNotFound): // it is begun now
+		return nil
+	case err == nil && !next.State.Final(): // it goes on
+		f.stood = append(f.stood, rec.Key)
 		return nil
 	case err != nil:
 		return err

@@ -148,6 +148,9 @@ func TestRedriveBulk(t *testing.T) {
 	if got.Out != "redriven: e1:gen=2\n" || !strings.HasPrefix(got.Err, "begun as e1:gen=3; a worker or the program sends it, or: oncehttp journal resume e1:gen=3 --journal ") {
 		t.Errorf("stdout %q, stderr %q", got.Out, got.Err)
 	}
+	if again := redrive("e1:gen=2", "--told", "--reason", "r").Want(t, terminal.ExitOK); again.Out != "redriven: e1:gen=2\n" || again.Err != "" {
+		t.Errorf("once more, while it is pending: stdout %q, stderr %q", again.Out, again.Err)
+	}
 }
 
 // TestRedriveOfGenerations: an operation whose next generation a batch has begun is counted so, and nobody is asked to name its key. By its key
