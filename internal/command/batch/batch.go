@@ -233,8 +233,9 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 	if err := f.asBefore(ctx, ses, b.survey.origin, cfg.Profile); err != nil { // a flag of earlier runs was forgotten
 		return errors.Join(err, ses.Close())
 	}
-	if err := f.keepNote(ctx, ses, cfg.Profile); err != nil {
-		return errors.Join(err, ses.Close())
+	b.noted = sync.OnceFunc(func() { b.keepNote(context.WithoutCancel(ctx), cfg.Profile) })
+	if f.orderSaid && f.orderedBy == "" {
+		b.noted() // at once: it takes an order back on purpose, and may have no new row
 	}
 	// It keeps the values of --declined in the journal, and takes over those of earlier runs.
 	if err := f.KeepDeclines(ctx, ses, func(text string) { b.note("%s", text) }); err != nil {

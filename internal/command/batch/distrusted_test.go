@@ -129,6 +129,7 @@ func TestForgottenProfileBesideOthers(t *testing.T) {
 	batch(other, "b:{id}").WantErr(t, "an earlier run for this --url and --key had --profile none")
 	t.Setenv("ONCEHTTP_CONFIG", commandtest.WriteFile(t, filepath.Join(dir, "config"), "profile = draft-07\n"))
 	batch(other, "b:{id}").WantErr(t, "an earlier run for this --url and --key had --profile none")
+	batch(one, "a:{id}", "--profile", "stripe", "--header", "X: 1", "--method", "PUT").Want(t, terminal.ExitRefused) // all of it stands for other requests, and is noted as none
 	batch(one, "a:{id}").Want(t, terminal.ExitOK)
 	if n := s.Sends.Load(); n != 2 {
 		t.Errorf("%d sends, want 2", n)

@@ -60,8 +60,16 @@ func (f *batchFlags) asNoted(ctx context.Context, ses *session.Session, used *pr
 	return false, nil
 }
 
-// keepNote writes the note of this batch to the journal, before its first row. Notes that do not fit any more are left out, the oldest first.
-func (f *batchFlags) keepNote(ctx context.Context, ses *session.Session, used *profile.Profile) error {
+// keepNote writes the note of this batch to the journal, once its first operation has begun: a run whose rows all stand for other requests notes nothing. Notes that do
+// not fit any more are left out, the oldest first. used is the profile of the run. A failure is a warning.
+func (b *batch) keepNote(ctx context.Context, used *profile.Profile) {
+	if err := b.flags.writeNote(ctx, b.session, used); err != nil {
+		b.note("the flags of this run cannot be noted in the journal, so that a later run without them is not told: %v", err)
+	}
+}
+
+// writeNote does the work of keepNote. A role without the right to the notes writes none, without an error.
+func (f *batchFlags) writeNote(ctx context.Context, ses *session.Session, used *profile.Profile) error {
 	mine := f.noteOf(used)
 	next := mine.line()
 	if len(next) > persist.FactMax || strings.Contains(next, "\n") {

@@ -33,6 +33,7 @@ type progress struct {
 	pauses    map[string]time.Time // of the running: by key, when the next attempt is due
 	results   map[results.Result]int
 	lastError string
+	lastDone  time.Time // the end of the last row
 	sentSince time.Time // beginning of the first row not answered by the journal
 	drawn     bool      // the line stands on the terminal
 	midLine   bool      // somebody else has written a part of a line
@@ -45,6 +46,7 @@ type progress struct {
 const (
 	drawPause = 200 * time.Millisecond
 	linePause = 10 * time.Second
+	etaStale  = 5 * time.Second // without the end of a row, after which the rest has no time
 )
 
 // newProgress returns the progress of a batch, and starts to draw it on stderr. name is the name of the input. With quiet it prints nothing.
@@ -182,6 +184,7 @@ func (p *progress) add(l *results.Line) {
 	defer p.mu.Unlock()
 	p.running--
 	p.done++
+	p.lastDone = time.Now()
 	p.results[l.Result]++
 	if l.Source != "journal" {
 		p.sent++
@@ -222,7 +225,9 @@ func (p *progress) text(now time.Time) string {
 	}
 	if took := now.Sub(p.sentSince).Seconds(); took > 0 && p.sent > 0 { // rows answered by the journal take no time
 		rate := float64(p.sent) / took
-		parts = append(parts, fmt.Sprintf("%.3g/s", rate), "ETA "+view.Roughly(time.Duration(float64(p.total-p.done)/rate*float64(time.Second))))
+		if parts = append(parts, fmt.Sprintf("%.3g/s", rate)); now.Sub(p.lastDone) < etaStale { // else the rest waits, and the rate says nothing of it
+			parts = append(parts, "ETA "+view.Roughly(time.Duration(float64(p.total-p.done)/rate*float64(time.Second))))
+		}
 	}
 	if p.lastError != "" {
 		parts = append(parts, "last error "+p.lastError)

@@ -32,7 +32,7 @@ func TestProgressOnALineEveryTenSeconds(t *testing.T) {
 		p.finish()
 		time.Sleep(time.Minute)
 		want := "in.csv: checking, 4096 rows so far\n" +
-			"in.csv: sending 31/100, 30 done, 1 declined, 1 waiting, 3.1/s, ETA 22s, last error 402 card_declined\n"
+			"in.csv: sending 31/100, 30 done, 1 declined, 1 waiting, 3.1/s, last error 402 card_declined\n"
 		if errs.String() != want {
 			t.Errorf("got\n%swant\n%s", errs.String(), want)
 		}
@@ -70,6 +70,9 @@ func TestProgressCountsWhatIsSent(t *testing.T) {
 	p.sentSince = now.Add(-10 * time.Second)
 	if text := p.text(now); !strings.HasSuffix(text, "sending 60/100, 60 done, 1/s, ETA 40s") {
 		t.Errorf("%q", text)
+	}
+	if text := p.text(now.Add(10 * time.Second)); strings.Contains(text, "ETA") {
+		t.Errorf("%q, and nothing has ended for ten seconds", text)
 	}
 }
 

@@ -30,6 +30,7 @@ type batch struct {
 	session *session.Session
 	streams terminal.Streams
 	bar     *progress
+	noted   func()          // keeps the note of this run's flags in the journal, once
 	sender  *session.Sender // this run's client, to tell which operations it may send
 	breaker *breaker
 	made    results.Made
@@ -71,6 +72,8 @@ func (b *batch) observe(cfg *oncehttp.Config) {
 	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
 		b.breaker.observe(e)
 		switch e.Kind {
+		case oncehttp.EventBegun:
+			b.noted()
 		case oncehttp.EventAttempt:
 			b.started() // other batches of the folder find the row in the journal now
 			b.bar.pause(string(e.Key), time.Time{})
