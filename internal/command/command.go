@@ -112,7 +112,7 @@ func Root(s terminal.Streams) *cobra.Command {
 one's idempotency key and bytes in a journal on disk until the server has
 confirmed what happened, so that nothing is lost and, at an API that honours the
 keys, nothing is done twice, also across crashes. At another API (--profile none) a
-request is sent once, and held where its answer leaves a doubt.
+request is sent once (a 307 or 308 is followed), and held where its answer leaves a doubt.
 
 Results go to stdout, the rest to stderr.
 

@@ -314,7 +314,7 @@ func (c *copied) text(path string, own bool, looked *sample, rows int) string {
 	case c.first > 0 && own:
 		return fmt.Sprintf("%s already with the file's own journal, row %d first", c.ran(looked, rows), c.first)
 	case c.first > 0 && strings.HasSuffix(path, journalSuffix):
-		return fmt.Sprintf("%s already under another name of the file, row %d first", c.ran(looked, rows), c.first)
+		return fmt.Sprintf("%s already under another name of the file, or with --journal, row %d first", c.ran(looked, rows), c.first)
 	case c.first > 0:
 		return fmt.Sprintf("%s already with another journal, row %d first", c.ran(looked, rows), c.first)
 	case c.others > 0:

@@ -28,7 +28,7 @@ func TestBatchCopyAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	journal := file + ".oncehttp.db"
-	told := renamed + ": 2 of its 2 rows were run already under another name of the file, row 1 first" +
+	told := renamed + ": 2 of its 2 rows were run already under another name of the file, or with --journal, row 1 first" +
 		" (--journal " + journal + " goes on there, and sends nothing twice)"
 	commandtest.Run(t, args(renamed)...).Usage(t, "oncehttp: "+told+"; to go ahead all the same: --new-journal")
 	if _, err := os.Stat(renamed + ".oncehttp.db"); err == nil {
@@ -152,7 +152,7 @@ func TestBatchCopyBehindOthers(t *testing.T) {
 		return b.String()
 	}
 	file := commandtest.WriteFile(t, filepath.Join(dir, "copy.csv"), rows(5000)+"a,1\nb,2\n")
-	told := file + ": 2 of its 5002 rows were run already under another name of the file, row 5001 first (--journal " + first + journalEnd
+	told := file + ": 2 of its 5002 rows were run already under another name of the file, or with --journal, row 5001 first (--journal " + first + journalEnd
 	for _, more := range [][]string{{}, {"--strict"}, {"--dry-run"}} {
 		if got := commandtest.Run(t, args(file, more...)...).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, told) {
 			t.Errorf("%q: stderr %q, want %q", more, got.Err, told)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
@@ -101,5 +102,40 @@ func TestDeclinedAfterAccepted(t *testing.T) {
 	got = commandtest.Run(t, append(batch, "--generation", "2")...).Want(t, terminal.ExitRefused)
 	if !strings.Contains(got.Out, "generation 1 was accepted (202) before a --declined made a decline of it, and may still succeed: ask the API what came of it") || s.Sends.Load() != 2 {
 		t.Errorf("%d sends: %s", s.Sends.Load(), got.Out)
+	}
+}
+
+// TestLaterGenerationInDoubt: a row whose second generation is in doubt is so for a run without --generation, too, and the status is 3; one whose second generation was
+// refused is to be tried in a third.
+func TestLaterGenerationInDoubt(t *testing.T) {
+	t.Parallel()
+	for then, c := range map[string]struct {
+		result results.Result
+		status int
+		says   string
+		dry    string
+	}{
+		"lost":    {results.Held, terminal.ExitUnknown, "1 held (generation): generation 2 of them is held: go on with --generation 2", "1 held; 0 would be sent"},
+		"refused": {results.Invalid, terminal.ExitRefused, "1 invalid (404): generation 2 of them is invalid, too: --generation 3 tries anew", "1 invalid; 0 would be sent"},
+	} {
+		var sends atomic.Int32
+		s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if sends.Add(1) > 1 && then == "lost" {
+				panic(http.ErrAbortHandler)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"error":"no such supplier"}`)
+		})
+		batch := commandtest.Fast("batch", commandtest.WriteFile(t, "in.csv", "id\n1\n"), "--url", s.URL, "--key", "o:{id}", "--profile", "none", "--max-attempts", "1")
+		commandtest.Run(t, batch...).Want(t, terminal.ExitRefused)
+		commandtest.Run(t, append(batch, "--generation", "2")...).Want(t, c.status)
+		got := commandtest.Run(t, batch...).Want(t, c.status)
+		if l := got.Only(t); l.Result != c.result || !strings.Contains(got.Err, c.says) {
+			t.Errorf("%s: %s; %s", then, l.Result, got.Err)
+		}
+		if got := commandtest.Run(t, append(batch, "--dry-run")...).Want(t, terminal.ExitOK); !strings.Contains(got.Err, c.dry) {
+			t.Errorf("%s: --dry-run: %s", then, got.Err)
+		}
 	}
 }

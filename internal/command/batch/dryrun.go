@@ -283,8 +283,13 @@ func (d *dryRun) noteLater(rec *persist.Record) {
 // its content with it. It returns "" for any other row.
 func (d *dryRun) decided(ctx context.Context, r *input.Row, rec *persist.Record) results.Class {
 	if rec.State.Final() && !isSuccess(d.flags.Declines.ResultOfRecord(rec)) {
-		if last, at := d.latest(ctx, r); at > 0 && d.isDone(ctx, r, at, &last) {
+		switch last, at := d.latest(ctx, r); {
+		case at == 0:
+		case d.isDone(ctx, r, at, &last):
 			return results.Class(d.flags.Declines.ResultOfRecord(&last))
+		case last.State == persist.StateHeld, last.State == persist.StatePending:
+			d.note(r, fmt.Sprintf("generation %d of it is %s: go on with --generation %d", at, view.StateText(&last), at))
+			return d.flags.Declines.ClassOfRecord(&last)
 		}
 	}
 	if rec.Erased {

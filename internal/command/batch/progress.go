@@ -30,6 +30,7 @@ type progress struct {
 	done      int
 	sent      int // of these, not from the journal
 	running   int
+	others    int                  // of the running: another process has them
 	pauses    map[string]time.Time // of the running: by key, when the next attempt is due
 	results   map[results.Result]int
 	lastError string
@@ -140,6 +141,13 @@ func (p *progress) pause(key string, until time.Time) {
 	p.pauses[key] = until
 }
 
+// elsewhere counts n more running rows that wait for another process, which has them; -1: one less.
+func (p *progress) elsewhere(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.others += n
+}
+
 // beside returns a writer to w for all text but the progress line. It takes the progress line off the terminal before each text, so that the two do not mix. Without a
 // terminal it returns w.
 func (p *progress) beside(w io.Writer) io.Writer {
@@ -237,6 +245,9 @@ func (p *progress) text(now time.Time) string {
 
 // pauseText returns the words for the running rows that wait for the time of their next attempt; "" if none does. The caller holds mu.
 func (p *progress) pauseText(now time.Time) string {
+	if p.others > 0 {
+		return fmt.Sprintf(" (%d that another process has, or had when it died)", p.others)
+	}
 	var first time.Time
 	for _, until := range p.pauses {
 		if first.IsZero() || until.Before(first) {

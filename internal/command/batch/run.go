@@ -391,7 +391,7 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 		b.note("%s", step)
 	}
 	if b.unprinted > 0 {
-		b.note("%s have no line on stdout, since the journal did not say that they are kept; a later run of the same command has them", words.Count(b.unprinted, "row"))
+		b.note("%s have no line in the output, since the journal did not say that they are kept; a later run of the same command has them", words.Count(b.unprinted, "row"))
 	}
 	if cause != nil && ctx.Err() == nil {
 		if stuck := (*stuckError)(nil); errors.As(cause, &stuck) {

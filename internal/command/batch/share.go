@@ -55,6 +55,10 @@ func (b *batch) await(ctx context.Context, j *job) results.Line {
 	waits, stop := context.WithTimeout(ctx, cmp.Or(b.flags.Retry.MaxElapsed, 2*time.Minute)) // the client's default, too
 	defer stop()
 	l := b.do(ctx, j)
+	if l.Elsewhere() {
+		b.bar.elsewhere(1)
+		defer b.bar.elsewhere(-1)
+	}
 	for pause := shareFirst; l.Elsewhere(); pause = min(2*pause, shareMost) {
 		timer := time.NewTimer(pause)
 		select {

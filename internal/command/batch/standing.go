@@ -69,11 +69,28 @@ func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) boo
 		if last.State == persist.StatePending {
 			l.Next = results.Result(results.ClassPending)
 		}
+		inDoubt(l, &last)
 	}
 	if l.Next != "" && l.Error != nil { // without an Error its answer was pruned
 		l.Error.Message += fmt.Sprintf("; generation %d of it is %s", l.NextAt, l.Next)
 	}
 	return l.Next != "" || l.Stands == results.StandsReplaced
+}
+
+// inDoubt makes the line of a refused row that of a row in doubt, if last, its latest generation, may have taken effect: it is pending, held or abandoned.
+func inDoubt(l *results.Line, last *persist.Record) {
+	switch last.State {
+	case persist.StateHeld:
+		l.Result = results.Held
+	case persist.StatePending, persist.StateAbandoned:
+		l.Result = results.Unknown
+	default:
+		return
+	}
+	l.Outcome, l.Status, l.State, l.Exit = oncehttp.OutcomeUnknown.String(), 0, last.State.String(), terminal.ExitUnknown
+	if l.Error != nil {
+		l.Error.Code = "generation"
+	}
 }
 
 // latest returns the record and the number of the latest generation (try) of a row after that of this run. at is 0 if none was begun.

@@ -145,7 +145,8 @@ func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profil
 			_, err := c.Redrive(cmd.Context(), oncehttp.Key(rec.Key), options(rec)...)
 			if errors.Is(err, oncehttp.ErrKeyReused) { // it was tried under the next generation's key already
 				if latest := latestOf(cmd.Context(), c, rec.Key); latest != "" {
-					err = fmt.Errorf("%w; its latest generation is %q: redrive that one, if it was refused, too", err, latest)
+					text := fmt.Sprintf("redrive %q: it was tried again already, as %q: redrive that one, if it was refused, too", words.Clip(rec.Key), words.Clip(latest))
+					err = &terminal.SaidError{Text: text, Err: err}
 				}
 			}
 			if err != nil && !f.told && !errors.Is(err, oncehttp.ErrKeyReused) && errors.Is(err, oncehttp.ErrFinal) && maybeTold(rec) && !isSuccess(rec) {

@@ -146,6 +146,8 @@ func (g Group) beside(journal string, generation int) string {
 	switch {
 	case g.next == Done, g.next == Duplicate:
 		return fmt.Sprintf("generation %d of them is %s: nothing more is to be sent for them", g.nextAt, g.next)
+	case g.next == Declined, g.next == Invalid:
+		return fmt.Sprintf("generation %d of them is %s, too: --generation %d tries anew", g.nextAt, g.next, g.nextAt+1)
 	case g.next != "":
 		return fmt.Sprintf("generation %d of them is %s: go on with --generation %d", g.nextAt, g.next, g.nextAt)
 	case g.was != "":
