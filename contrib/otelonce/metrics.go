@@ -96,7 +96,7 @@ func set(attributes ...attribute.KeyValue) metric.MeasurementOption {
 // place is the origin and the profile of operations.
 type place struct{ origin, profile string }
 
-// attributes returns the attributes of the server and the profile. The port, the second attribute of an address, is left out here.
+// attributes returns the attributes of the server and the profile. The port, the second attribute of an address, is left out, so that there are fewer time series.
 func (p place) attributes() []attribute.KeyValue {
 	var all []attribute.KeyValue
 	if at := addressOf(p.origin); at != nil {

@@ -80,7 +80,8 @@ func Drain(body io.ReadCloser) {
 }
 
 // read reads the body of an answer up to the limit for kept bodies, and returns the answer. A longer body stays open behind that: its rest is read by
-// the caller. An answer that was cut off is an error, since its status alone proves nothing.
+// the caller. An answer that was cut off is an error, since its status alone proves nothing. handing (Requests) is told while code
+// of the transport runs, in a Read or Close of the body, as long as the send lasts.
 func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	if isEventStream(resp) {
 		return Result{Answer: eventStream(x, resp)}

@@ -46,12 +46,12 @@ func (r *Referee) Start(server mockserver.ServerInfo) {
 	r.server, r.history = server, newHistory(r.script.Scenarios)
 }
 
-// Arrived adds a send, a request of the client that has arrived. The server calls it.
+// Arrived adds a send, a request of the client that has arrived. The run ends after a time without one, which begins again now. The server calls it.
 func (r *Referee) Arrived(s *mockserver.Send) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.history.arrived(s)
-	r.rearm()
+	r.waitForQuiet()
 }
 
 // Ended adds the reply to a send: what was answered, and whether the client got it whole. The server calls it.
@@ -59,7 +59,7 @@ func (r *Referee) Ended(s *mockserver.Send, reply mockserver.Reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.history.ended(s, reply)
-	r.rearm()
+	r.waitForQuiet()
 }
 
 // Finish ends the run and returns the verdict on the client, a *Report. The server calls it.
@@ -72,9 +72,9 @@ func (r *Referee) Finish() any {
 // (Script.Quiet), or POST /_finish was sent.
 func (r *Referee) Finished() <-chan struct{} { return r.finished }
 
-// rearm starts the wait for quiet, after which the run ends, again, or stops it while a send is open or operations are missing. The wait is longer if
+// waitForQuiet starts the wait for quiet, after which the run ends, again, or stops it while a send is open or operations are missing. The wait is longer if
 // the last answer of an operation is not final, since the client may try again. Without Script.Expect the run never ends by itself. The lock is held.
-func (r *Referee) rearm() {
+func (r *Referee) waitForQuiet() {
 	if r.quiet != nil {
 		r.quiet.Stop()
 		r.quiet = nil

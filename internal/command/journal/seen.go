@@ -89,13 +89,14 @@ func (f *actFlags) badSeen(ctx context.Context, ses *session.Session, text strin
 
 // unmoved returns the records that the act a may change, and in moved a line for each operation that is not as its KEY@SEEN (a digest of the record) says. On a
 // terminal it asks about the latter, unless the keys were listed on stdin or with --yes. If the act needs a SEEN (a.bound), or the keys were listed, an unfinished
-// operation without one is asked about, or is an error: a worker may have sent it since the user looked. An empty case leaves the record to the act.
+// operation without one is asked about, or is an error: a worker may have sent it since the user looked. So is an ended one for an act that begins it anew
+// (rekey): another person may have begun it since; but not a success, which that act refuses. An empty case leaves the record to the act.
 func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (records []persist.Record, moved []string, err error) {
 	asks := !listed && !yes && terminal.IsTerminal(s.In) && terminal.IsTerminal(s.Err)
 	for i := range all {
 		switch rec := &all[i]; {
 		case a.done(&rec.Record): // nothing is changed
-		case rec.seen == "" && rec.State.Final() && (a.kind != acts.BeginAnew || isSuccess(&rec.Record)): // no worker sends it; BeginAnew (rekey) wants SEEN all the same
+		case rec.seen == "" && rec.State.Final() && (a.kind != acts.BeginAnew || isSuccess(&rec.Record)): // nobody sends it any more
 		case rec.seen == "" && (a.bound || listed) && !asks:
 			return nil, nil, fmt.Errorf("%q: say KEY@SEEN, as journal list and journal stuck show it: a worker may have sent it since you looked; nothing was changed", words.Clip(rec.Key))
 		case rec.seen == "" && a.bound && a.warning != nil && a.warning(&rec.Record) != "": // ask shows it, and asks

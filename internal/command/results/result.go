@@ -44,7 +44,8 @@ func contradiction(rec *persist.Record) string {
 	return "an event of the API (" + words.Clip(rec.Evidence.Type+" "+rec.Evidence.Event) + ") says that it happened, and its recorded end (" + standingText(rec) + ") that it did not; ask the API what came of it"
 }
 
-// Contradicted makes the line say that the operation's end is contradicted, if rec, its record, says so.
+// Contradicted makes the line say that the operation's end is contradicted, if rec, its record, says so. Then the result is Unknown; any other result is of another
+// record, such as that of a later generation, and stays.
 func (l *Line) Contradicted(rec *persist.Record) {
 	if l.Result == Unknown && IsContradicted(rec) {
 		l.Error = &LineError{Code: CodeContradicted, Message: contradiction(rec)}

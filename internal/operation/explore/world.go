@@ -241,12 +241,14 @@ func (s *Slice) read(p int, op operation.Op) operation.Op {
 }
 
 // given completes g, the facts that client p gives package operation at the begin of its work on key t: those of its Config, and of its profile compared with
-// the record's: the client that has begun it (By) has the same facts.
+// the record's: the client that has begun it (By) has the same facts. g.Pass says that it is the work of a pass and no call: only passes stop if the API is down.
 func (s *Slice) given(w *World, p, t int, g operation.Given) operation.Given {
 	cfg := &s.Configs[p]
 	g.OwnKey, g.Late, g.AskFirst, g.StopIfDown = s.Generated || s.Keyless, s.Late, cfg.AskFirst, cfg.StopIfDown && g.Pass
 	g.OtherFacts = int(w.Ops[t].By) != p && (s.Configs[0].OtherFacts || s.Configs[1].OtherFacts)
-	if s.Server == Hides { // the facts of every record are the API's own, whoever begins it
+	// Hides: the API itself differs from what a profile says, so that the facts of a record are the API's, whoever began it, and each client has others or not
+	// by its Config alone.
+	if s.Server == Hides {
 		g.OtherFacts = cfg.OtherFacts
 	}
 	return g
