@@ -86,6 +86,7 @@ func TestNeighbourLockedCalls(t *testing.T) {
 					t.Fatal(err)
 				}
 				err = <-waits
+				said := []error{err}
 				if err != nil && o.CallTimeout > time.Second {
 					t.Errorf("once it is free, in time: %v", err)
 				}
@@ -94,10 +95,11 @@ func TestNeighbourLockedCalls(t *testing.T) {
 						break
 					}
 					err = call(t.Context(), j, rec)
+					said = append(said, err)
 				}
 				now, err := j.Get(t.Context(), rec.ID)
 				if gone := errors.Is(err, persist.ErrNotFound); gone != (name == "Forget") || !gone && now.Revision == rec.Revision {
-					t.Errorf("in the end: revision %d, %v", now.Revision, err)
+					t.Errorf("in the end: revision %d, %v, after %v", now.Revision, err, said)
 				}
 			})
 		}

@@ -287,7 +287,7 @@ func (d *dryRun) decided(ctx context.Context, r *input.Row, rec *persist.Record)
 		case at == 0:
 		case d.isDone(ctx, r, at, &last):
 			return results.Class(d.flags.Declines.ResultOfRecord(&last))
-		case last.State == persist.StateHeld, last.State == persist.StatePending:
+		case last.State == persist.StateHeld, last.State == persist.StatePending, last.State == persist.StateAbandoned: // as inDoubt in a run
 			d.note(r, fmt.Sprintf("generation %d of it is %s: go on with --generation %d", at, view.StateText(&last), at))
 			return d.flags.Declines.ClassOfRecord(&last)
 		}
