@@ -88,8 +88,8 @@ func newJournalRun(b *bench, dir string, kind keyKind, live int64, next *atomic.
 	return r, book.fill(b, live, nil)
 }
 
-// rawRound measures a raw log, the fastest file with the same promise: it appends ops entries to a new one at path, adds the samples to f, and removes the
-// file. mode says how it syncs.
+// rawRound measures a raw log, the fastest file with the same promise: it appends ops entries to a new one at path, syncs it by mode, adds the samples to f,
+// and removes the file.
 func rawRound(b *bench, path string, mode syncMode, ops int64, f *figures) error {
 	log, err := openRawLog(path, mode.sync)
 	if err != nil {

@@ -140,7 +140,7 @@ func (x *trial) judgeRound(b *round, n int) bool {
 		if n >= 0 {
 			x.noteEffects("its reference", n)
 		}
-		x.proved = true // it stays a failure, even if no later run fails
+		x.proved = true
 		x.wantOrHarm(r.harm, false, "one effect; each answer its outcome, or in-progress while it may be running", "round %d of %d, %d at once: %s", b.n, x.r.o.Rounds, b.width, r.why)
 		return false
 	case b.n == 1:

@@ -295,7 +295,7 @@ func (x *trial) wantFirst(op *operation, first, again *answer, where string) boo
 	same, known := sameOutcome(first, again)
 	switch {
 	case known && !same:
-		x.proved = true // it stays a failure, even if no later run fails
+		x.proved = true
 		return x.wantOrHarm(x.twoNames(op), false, expected, "%s, then %s%s", first, again, where)
 	case known, again.replayed && !first.replayed:
 		return x.want(true, "", "%s, then %s%s", first, again, where)

@@ -161,7 +161,7 @@ func headerOf(fields [][2]string) map[string][]string {
 }
 
 // newMessage returns header and body as a report keeps them. A body over limit bytes loses its longest run of one ASCII character if that makes it
-// fit (Run then says which character, where and how often); otherwise it is cut to limit bytes. Invalid UTF-8 becomes U+FFFD. It shares nothing with
+// fit, with the character, place and length of the run in Run; otherwise it is cut to limit bytes. Invalid UTF-8 becomes U+FFFD. It shares nothing with
 // its arguments.
 func newMessage(header map[string][]string, body []byte, limit int) *Message {
 	m := &Message{BodyBytes: int64(len(body)), Header: make(map[string][]string, len(header))}

@@ -77,7 +77,7 @@ func (j judgement) judgeOutcomes(change string) {
 			first = s
 		default:
 			if same, known := sameOutcome(first.answer, s.answer); known && !same {
-				j.trial.proved = true // it stays a failure, even if no later run fails
+				j.trial.proved = true
 				j.trial.wantOrHarm(j.trial.twoNames(j.play.op), false, "one outcome of one request", "%s, and %s", first, s)
 				return
 			}
@@ -154,16 +154,15 @@ func (j judgement) judgeChange(change string) {
 	same, known := sameOutcome(first.answer, differing.answer)
 	switch {
 	case rel.bearing == either && known && !same:
-		j.trial.proved = true // it stays a failure, even if no later run fails
+		j.trial.proved = true
 		j.trial.wantOrHarm(j.trial.twoNames(j.play.op), false, "the outcome of the first request, or a refusal", "%s, and %s", first, differing)
 	case rel.bearing == either:
-	// nothing shows that both had one outcome
 	case !known && !differing.replayed && !first.replayed && !j.oneEffect(): // nothing shows that both had one outcome
 		if rel.bearing == other {
 			j.trial.wantOrHarm(twice, false, "a refusal", "%s, and %s", first, differing)
 		}
 	case known && !same && rel.bearing == other:
-		j.trial.proved = true // it stays a failure, even if no later run fails
+		j.trial.proved = true
 		j.trial.wantOrHarm(j.trial.twoNames(j.play.op), false, "a refusal", "%s, and %s", first, differing)
 	case known && !same:
 	case rel.bearing == other && rel.level == LevelShould:
@@ -246,7 +245,7 @@ func (j judgement) judgeOthers() {
 			continue
 		}
 		if !j.trial.isOwn(s) {
-			j.trial.proved = true // it stays a failure, even if no later run fails
+			j.trial.proved = true
 			j.trial.wantOrHarm(lost, false, "an outcome of another operation's own", "%s of another reference for an operation with another key and body", s.answer)
 			return
 		}

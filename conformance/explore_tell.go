@@ -101,7 +101,7 @@ func explainedID(ids []string) string {
 
 // finding returns a fault that the search has found as a case of the report. ids names its relations, the kinds of differences between the requests
 // that together show it; the case's rule is made of theirs. An empty list stands for "repeat". Impact and fix are those of the last relation with
-// another request (other, apart); ownLoss says that they fit a success told of what never happened (the harm lost).
+// another request (other, apart); ownLoss: they fit a success told of what never happened (the harm lost).
 func (r *runner) finding(ids []string) Case {
 	if len(ids) == 0 {
 		ids = []string{"repeat"}

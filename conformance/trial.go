@@ -43,7 +43,7 @@ type trial struct {
 	notes            []note // counts of effects, for the report
 	claims           []claim
 	witness          Witness // the one that counted last; mu guards its writes in effects
-	proved           bool    // an effect or an answer shows the failure, and not only an absence
+	proved           bool    // an effect or an answer shows the failure, and not only an absence: it stays one, even if no later run fails
 	waited           bool    // the case waited longer than patience for a key to resolve
 }
 
@@ -122,7 +122,7 @@ func (x *trial) wantOrHarm(h harm, ok bool, expected, format string, args ...any
 		verdict = VerdictFail
 	}
 	if !ok && consequences()[h].level == LevelSafety {
-		x.proved = true // it stays a failure, even if no later run fails
+		x.proved = true
 	}
 	return x.judge(h, ok, verdict, expected, format, args...)
 }

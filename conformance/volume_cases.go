@@ -228,7 +228,7 @@ func (v volumeRun) judgeAlong(along []*flooded) bool {
 	for _, f := range along {
 		if f.outcome() && !v.trial.isOwn(&sent{op: f.op, answer: f.answer}) {
 			show()
-			v.trial.proved = true // it stays a failure, even if no later run fails
+			v.trial.proved = true
 			return v.trial.wantOrHarm(lost, false, "an outcome of its own for each request", "%s of another request", f)
 		}
 	}
@@ -244,7 +244,7 @@ func (v volumeRun) judgeAlong(along []*flooded) bool {
 	same, known := sameOutcome(first.answer, last.answer)
 	if first.outcome() && last.outcome() && known && !same {
 		show()
-		v.trial.proved = true // it stays a failure, even if no later run fails
+		v.trial.proved = true
 		return v.trial.wantOrHarm(v.trial.twoNames(first.op), false, "the first outcome for its repeat", "%s, and then %s", first, last)
 	}
 	if v.trial.counts() && first.outcome() {

@@ -88,7 +88,7 @@ func (v volumeRun) begin(ops []*operation, note string) ([]*flooded, bool) {
 		switch {
 		// its id or Location is that of another operation
 		case f.outcome() && !v.trial.isOwn(&sent{op: f.op, answer: f.answer}):
-			v.trial.proved = true // it stays a failure, even if no later run fails
+			v.trial.proved = true
 			v.showFlooded(f)
 			v.trial.wantOrHarm(lost, false, "an outcome of its own for each of "+plural(len(all), "fresh key"), "%s of another reference", f)
 			return nil, false
@@ -145,7 +145,7 @@ func (v volumeRun) repeatAll(first []*flooded, after string) {
 		same, known := sameOutcome(first[i].answer, again.answer)
 		switch {
 		case again.outcome() && known && !same:
-			v.trial.proved = true // it stays a failure, even if no later run fails
+			v.trial.proved = true
 			v.showFlooded(first[i])
 			v.showFlooded(again)
 			v.trial.wantOrHarm(v.trial.twoNames(again.op), false, "the first outcome "+after, "%s, and then %s", first[i], again)

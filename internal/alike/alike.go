@@ -319,8 +319,8 @@ func (l *Lookalikes) endedSince(ctx context.Context, listed *persist.Record) boo
 	return err == nil && now.State.Final() && !isInTheWay(&now, intent.Lookalike{})
 }
 
-// isInTheWay reports whether an operation under a generated key stops a call of the same request without a named key. like has what the record does not tell:
-// whether it has the call's own key or another scope, or a call of this process runs it without a doubt (Undoubted).
+// isInTheWay reports whether an operation under a generated key stops a call of the same request without a named key. like has the facts outside the record: the call's
+// own key, another scope, or a call of this process that runs it without a doubt (Undoubted).
 func isInTheWay(rec *persist.Record, like intent.Lookalike) bool {
 	op := operation.OpOf(rec, 0) // 0: the record's own window counts
 	return like.InTheWay(&op) != intent.NotInTheWay

@@ -79,7 +79,7 @@ func Pass(t *testing.T, c *oncehttp.Client) {
 	}
 }
 
-// Run begins a Run in the background, in virtual time, and returns when it has nothing to do at this moment; stop ends it and returns its error.
+// Run begins a Run in the background, in virtual time, and returns once the Run is idle; stop ends it and returns its error.
 func Run(t *testing.T, c *oncehttp.Client) (stop func() error) {
 	t.Helper()
 	stop = Start(t, c)

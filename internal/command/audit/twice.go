@@ -61,7 +61,7 @@ func (a *audit) countTypes(rows []indexedRow) {
 const typesMax = 20
 
 // typeSteps returns the next step where some operations have rows of one type alone, and others of another one: one with a refund alone may never have been paid, and
-// no row says which type is which.
+// no row tells the types apart.
 func (a *audit) typeSteps() []string {
 	if len(a.oneType) < 2 {
 		return nil

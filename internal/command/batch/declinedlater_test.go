@@ -139,3 +139,34 @@ func TestLaterGenerationInDoubt(t *testing.T) {
 		}
 	}
 }
+
+// TestChangedBesideALaterGeneration: a row that is changed after its second generation, begun with other content, is a mismatch: what came of that generation is not its
+// own, whether it is in doubt or done, and no second generation is advised once more.
+func TestChangedBesideALaterGeneration(t *testing.T) {
+	t.Parallel()
+	for then, status := range map[string]int{"lost": terminal.ExitUnknown, "done": terminal.ExitOK} {
+		var sends atomic.Int32
+		s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			switch {
+			case sends.Add(1) == 1:
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = io.WriteString(w, `{"error":"no such supplier"}`)
+			case then == "lost":
+				panic(http.ErrAbortHandler)
+			}
+		})
+		file := commandtest.WriteFile(t, "in.csv", "id,amount\n1,10\n")
+		batch := commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--profile", "none", "--max-attempts", "1", "--sum", "amount")
+		commandtest.Run(t, batch...).Want(t, terminal.ExitRefused)
+		commandtest.Run(t, append(batch, "--generation", "2")...).Want(t, status)
+		commandtest.WriteFile(t, file, "id,amount\n1,999\n")
+		got := commandtest.Run(t, batch...).Want(t, terminal.ExitRefused)
+		if l := got.Only(t); l.Result != results.Mismatch || strings.Contains(l.Why(), "sends this one under a new key") || strings.Contains(got.Err, " held") && !strings.Contains(got.Err, "generation 2 of them is held") {
+			t.Errorf("%s: %+v: %s; %s", then, l, l.Why(), got.Err)
+		}
+		if got := commandtest.Run(t, append(batch, "--dry-run")...).Want(t, terminal.ExitRefused); !strings.Contains(got.Err, ": 1 changed; 0 would be sent") {
+			t.Errorf("%s: --dry-run: %s", then, got.Err)
+		}
+	}
+}

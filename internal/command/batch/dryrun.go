@@ -287,6 +287,7 @@ func (d *dryRun) decided(ctx context.Context, r *input.Row, rec *persist.Record)
 		case at == 0:
 		case d.isDone(ctx, r, at, &last):
 			return results.Class(d.flags.Declines.ResultOfRecord(&last))
+		case !d.isSame(ctx, r, d.plan.generation, rec) && !d.isSame(ctx, r, at, &last): // the row has changed: foresee compares it
 		case last.State == persist.StateHeld, last.State == persist.StatePending, last.State == persist.StateAbandoned: // as inDoubt in a run
 			d.note(r, fmt.Sprintf("generation %d of it is %s: go on with --generation %d", at, view.StateText(&last), at))
 			return d.flags.Declines.ClassOfRecord(&last)

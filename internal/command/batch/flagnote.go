@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/command/place"
@@ -75,23 +74,17 @@ func (f *batchFlags) writeNote(ctx context.Context, ses *session.Session, used *
 	if len(next) > persist.FactMax || strings.Contains(next, "\n") {
 		return nil
 	}
-	standing, err := ses.Journal.Fact(ctx, persist.FactBatches, nil, nil)
-	// Fact writes only in place of the value standing, and returns what stands then. Another process may write between: then it is tried again.
-	for err == nil {
-		lines := slices.DeleteFunc(strings.Split(string(standing), "\n"), func(line string) bool { return line == "" || strings.HasPrefix(line, mine.mark+" ") })
+	err := session.ChangeFact(ctx, ses, persist.FactBatches, func(standing string) string {
 		text := next
-		for _, line := range lines {
-			if len(text)+1+len(line) <= persist.FactMax {
+		for line := range strings.SplitSeq(standing, "\n") {
+			if line != "" && !strings.HasPrefix(line, mine.mark+" ") && len(text)+1+len(line) <= persist.FactMax {
 				text += "\n" + line
 			}
 		}
-		if text == string(standing) {
-			return nil
-		}
-		standing, err = ses.Journal.Fact(ctx, persist.FactBatches, standing, []byte(text))
-	}
+		return text
+	})
 	if errors.Is(err, persist.ErrDenied) {
 		return nil
 	}
-	return place.JournalError(ses.Place.Name, err)
+	return err
 }

@@ -69,7 +69,9 @@ func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) boo
 		if last.State == persist.StatePending {
 			l.Next = results.Result(results.ClassPending)
 		}
-		inDoubt(l, &last)
+		if l.Result != results.Mismatch || b.isSame(ctx, r, at, &last) {
+			inDoubt(l, &last)
+		}
 	}
 	if l.Next != "" && l.Error != nil { // without an Error its answer was pruned
 		l.Error.Message += fmt.Sprintf("; generation %d of it is %s", l.NextAt, l.Next)
@@ -110,8 +112,7 @@ func (b *batch) isDone(ctx context.Context, r *input.Row, generation int, rec *p
 	if !isSuccess(b.flags.Declines.ResultOfRecord(rec)) || rec.Erased {
 		return false
 	}
-	which, err := b.differs(ctx, r, generation, rec)
-	return err == nil && which == ""
+	return b.isSame(ctx, r, generation, rec)
 }
 
 // recallStanding copies the attempts from the record under key into l, the line of a row that did not end well. Where the journal answered the row, or kept it from being
@@ -308,6 +309,12 @@ func (b *batch) differs(ctx context.Context, r *input.Row, generation int, rec *
 		return "", err
 	}
 	return view.Differences(&prepared, rec), nil
+}
+
+// isSame reports whether a generation (try) of the row, whose record is rec, has the row's request.
+func (b *batch) isSame(ctx context.Context, r *input.Row, generation int, rec *persist.Record) bool {
+	which, err := b.differs(ctx, r, generation, rec)
+	return err == nil && which == ""
 }
 
 // erased returns the printed line of a row whose recorded generation (try) was erased on purpose. Only its end is known: whether its content was the row's cannot be

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
-	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/internal/dsn"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/mysql"
@@ -84,14 +83,6 @@ func (p Place) Size(ctx context.Context, j persist.Journal) (int64, error) {
 		return 0, JournalError(p.Name, err)
 	}
 	return n, nil
-}
-
-// Shell returns the value of --journal for a command line that a person copies, quoted for a shell; the flag --seal-key follows it if the journal is sealed.
-func (p Place) Shell() string {
-	if p.Keys == "" {
-		return words.ShellQuote(p.Arg)
-	}
-	return words.ShellQuote(p.Arg) + " --seal-key " + words.ShellQuote(p.Keys)
 }
 
 // Engine returns the engine of a server's URL. Parse lets no other scheme through.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/seal"
 )
@@ -80,4 +81,12 @@ func oldestOf(j persist.Journal) (persist.Record, error) {
 		}
 	}
 	return persist.Record{}, nil
+}
+
+// Shell returns the value of --journal for a command line that a person copies, quoted for a shell; the flag --seal-key follows it if the journal is sealed.
+func (p Place) Shell() string {
+	if p.Keys == "" {
+		return words.ShellQuote(p.Arg)
+	}
+	return words.ShellQuote(p.Arg) + " --seal-key " + words.ShellQuote(p.Keys)
 }

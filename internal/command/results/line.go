@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -132,43 +131,6 @@ func (l *Line) Marshal() []byte {
 		m = append(m, '}')
 	}
 	return append(m, "}\n"...)
-}
-
-// members are the members of a JSON object without its closing brace. Its methods append one; the methods with If at the end append none
-// if the value is zero.
-type members []byte
-
-// name appends the name of a member to the text of a JSON object, and the comma or brace before it. The value must follow.
-func (m members) name(name string) members {
-	before := byte(',')
-	if len(m) == 0 {
-		before = '{'
-	}
-	return append(append(append(m, before, '"'), name...), `":`...)
-}
-
-// text appends a member with a text as its value.
-func (m members) text(name, value string) members { return words.AppendJSON(m.name(name), value) }
-
-// number appends a member with a number as its value.
-func (m members) number(name string, value int) members {
-	return strconv.AppendInt(m.name(name), int64(value), 10)
-}
-
-// textIf appends a member, unless the value is empty.
-func (m members) textIf(name, value string) members {
-	if value == "" {
-		return m
-	}
-	return m.text(name, value)
-}
-
-// numberIf appends a member, unless the value is zero.
-func (m members) numberIf(name string, value int) members {
-	if value == 0 {
-		return m
-	}
-	return m.number(name, value)
 }
 
 // setBody puts an answer's body into the line: as JSON, as a text, or in base64. If dropped is set (the body is not there, or not whole), or it is too large, the

@@ -22,25 +22,22 @@ func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(
 	if err := f.TakeDeclines(ctx, ses, warn); err != nil || len(f.declinedTexts) == 0 {
 		return err
 	}
-	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
-	for err == nil { // Fact compares and sets (and only reads without values): it returns the new value, or that of a faster process, which is tried again
-		next := strings.Join(withTexts(declinedTexts(standing), f.declinedTexts), "\n")
-		switch {
-		case next == string(standing):
-			return nil
-		case len(next) > persist.FactMax || strings.Contains(strings.Join(f.declinedTexts, ""), "\n"):
-			warn(fmt.Sprintf("the journal keeps at most %d bytes of --declined: say it again to journal stats, list, report and show", persist.FactMax))
-			return nil
-		}
-		if err = f.declinedSince.keep(ctx, ses); err == nil { // the times first: a value without one counts from the start
-			standing, err = ses.Journal.Fact(ctx, persist.FactDeclined, standing, []byte(next))
-		}
+	err := f.declinedSince.keep(ctx, ses) // the times first: a value without one counts from the start
+	if err == nil {
+		err = ChangeFact(ctx, ses, persist.FactDeclined, func(standing string) string {
+			next := strings.Join(withTexts(declinedTexts(standing), f.declinedTexts), "\n")
+			if next != standing && (len(next) > persist.FactMax || strings.Contains(strings.Join(f.declinedTexts, ""), "\n")) {
+				warn(fmt.Sprintf("the journal keeps at most %d bytes of --declined: say it again to journal stats, list, report and show", persist.FactMax))
+				return ""
+			}
+			return next
+		})
 	}
 	if errors.Is(err, persist.ErrDenied) {
 		warn("this role may not keep --declined in the journal: say it again to journal stats, list, report and show")
 		return nil
 	}
-	return place.JournalError(ses.Place.Name, err)
+	return err
 }
 
 // TakeDeclines adds the values of --declined (answers that count as refusals) that earlier runs left in the journal to those of this run. If there are any, warn is
@@ -101,26 +98,23 @@ func (f *ClientFlags) WithDeclines(ctx context.Context) context.Context {
 const noDeclines = "\n"
 
 // declinedTexts returns the values of --declined in fact, the text under which a journal keeps them, one a line; nil if there are none.
-func declinedTexts(fact []byte) []string {
-	if len(fact) == 0 || string(fact) == noDeclines {
+func declinedTexts(fact string) []string {
+	if fact == "" || fact == noDeclines {
 		return nil
 	}
-	return strings.Split(string(fact), "\n")
+	return strings.Split(fact, "\n")
 }
 
 // ForgetDeclines takes values of --declined (answers that count as refusals) out of the journal: such answers count as done again. Other processes may change the
 // list meanwhile; it is tried until no change came between.
 func ForgetDeclines(ctx context.Context, ses *Session, texts []string) error {
-	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
-	for err == nil { // Fact compares and sets (and only reads without values): it returns the new value, or that of a faster process
-		left := slices.DeleteFunc(declinedTexts(standing), func(text string) bool { return slices.Contains(texts, text) })
-		next := cmp.Or(strings.Join(left, "\n"), noDeclines) // a mark for none: an empty value cannot be written
-		if len(standing) == 0 || next == string(standing) {
-			return nil
+	return ChangeFact(ctx, ses, persist.FactDeclined, func(standing string) string {
+		if standing == "" {
+			return ""
 		}
-		standing, err = ses.Journal.Fact(ctx, persist.FactDeclined, standing, []byte(next))
-	}
-	return place.JournalError(ses.Place.Name, err)
+		left := slices.DeleteFunc(declinedTexts(standing), func(text string) bool { return slices.Contains(texts, text) })
+		return cmp.Or(strings.Join(left, "\n"), noDeclines) // a mark for none: an empty value cannot be written
+	})
 }
 
 // DeclinedBy returns the sentence that tells the user of values of --declined given to earlier runs. texts are these values; at is the
@@ -136,7 +130,7 @@ func KnownDeclines(ctx context.Context, ses *Session) (results.Declines, []strin
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
 		return nil, nil, place.JournalError(ses.Place.Name, err)
 	}
-	texts := declinedTexts(fact)
+	texts := declinedTexts(string(fact))
 	list, err := results.ParseDeclines(texts)
 	if err != nil {
 		return nil, nil, fmt.Errorf("journal %s: it keeps a %w", ses.Place.Name, err)

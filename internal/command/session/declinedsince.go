@@ -67,11 +67,7 @@ func (all declinedSince) keep(ctx context.Context, ses *Session) error {
 			value += line
 		}
 	}
-	standing, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
-	for err == nil && value != "" && string(standing) != value { // Fact compares and sets (and only reads without values): it returns the new value, or that of a faster process
-		standing, err = ses.Journal.Fact(ctx, persist.FactDeclinedSince, standing, []byte(value))
-	}
-	return err
+	return ChangeFact(ctx, ses, persist.FactDeclinedSince, func(string) string { return value })
 }
 
 // WasDone reports whether an operation ended as done, and was told so, before a value of --declined made a decline of it.

@@ -18,14 +18,11 @@ import (
 // this.
 func NoteRestored(ctx context.Context, ses *Session, taken, now time.Time) (noted bool, err error) {
 	next := now.UTC().Format(time.RFC3339) + " " + taken.UTC().Format(time.RFC3339)
-	standing, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil)
-	for err == nil && string(standing) != next { // Fact compares and sets (and only reads without values): it returns the new value, or that of a faster process
-		standing, err = ses.Journal.Fact(ctx, persist.FactRestored, standing, []byte(next))
-	}
+	err = ChangeFact(ctx, ses, persist.FactRestored, func(string) string { return next })
 	if err == nil || errors.Is(err, persist.ErrDenied) {
 		return err == nil, nil
 	}
-	return false, place.JournalError(ses.Place.Name, err)
+	return false, err
 }
 
 // Restore is the latest restore of a journal, as told to journal restored. The zero value is none.

@@ -190,3 +190,32 @@ func (j *Journal) usedAfter(ctx context.Context, after []byte, c condition) (pag
 	})
 	return page, last, over, err
 }
+
+// pruneUsed removes the used keys (records without their text, swept = 2) that a sweep never finds, and whose time is over by the limits of a prune: those that
+// the journal keeps for ever have no sweep_at, and the index of sweeps lacks them. So it goes through the used keys by their ids, a page at a time. The
+// others went before, with what a sweep removes. hasUsed spares it the search if the journal has none.
+func (s *sweeping) pruneUsed(ctx context.Context) error {
+	if has, err := s.j.hasUsed(ctx); err != nil || !has {
+		return err
+	}
+	// The kind of records to remove: apart, in a table of their own, if the journal has one; in names them there, and due the condition of their time.
+	of := shelf{apart: s.j.apart != nil, in: condition{where: "swept = 2"}, due: condition{"finished <= ?", []any{ended(nanoseconds(s.l.Now), s.l.KeepKey)}}}
+	c := condition{args: slices.Clone(of.due.args), where: of.due.where}
+	c.and("swept = 2 AND sweep_at IS NULL")
+	var at []byte
+	for over := false; !over; {
+		var page []Row
+		var err error
+		if page, at, over, err = s.j.usedAfter(ctx, at, c); err != nil {
+			return err
+		}
+		due := make([]any, 0, len(page))
+		for i := range page {
+			due = append(due, page[i].ID)
+		}
+		if err := s.steps(ctx, of, due); err != nil || s.total >= s.l.Max {
+			return err
+		}
+	}
+	return nil
+}
