@@ -1,7 +1,6 @@
 package command_test
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/testport"
 )
 
 // postgresRole is the URL of a new role with what docs/journals.md grants to a worker, and what runs a statement about it: oncehttp
@@ -124,12 +124,7 @@ func ownMariaDB(t *testing.T) string {
 	if (err != nil || missing != nil) && os.Getenv("ONCEHTTP_REQUIRE_SERVICES") != "1" {
 		t.Skip("nothing was tested: there is no MariaDB to start")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	_ = l.Close()
+	port := testport.Take(t)                                              // one of the system's may go to another process before the server has it
 	dir, user, tmp := t.TempDir(), "--user=root", "--tmpdir="+t.TempDir() // at its start a server removes the temporary tables of others there
 	if out, err := osexec.Command(install, "--no-defaults", user, "--datadir="+dir, tmp, "--auth-root-authentication-method=normal").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
